@@ -1,6 +1,10 @@
 package facts
 
-import "github.com/gpudoctor/gpudoctor/checks/probe"
+import (
+	"slices"
+
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+)
 
 // The sections of this file are filled from texts that users give: logs,
 // outputs of commands, job descriptions (package checks/text). A live
@@ -28,8 +32,27 @@ type Text struct {
 	// More is how many further texts an entry stands for that are not listed by
 	// name.
 	More int `json:"more,omitempty"`
+	// Sections are the lines of headings over the logs of several processes. Lines of two such sections have no order.
+	Sections []int `json:"sections,omitempty"`
 	// Past are its lines of trouble that is over.
 	Past []PastLine `json:"past,omitempty"`
+}
+
+// SectionOf is the number of the section in which a line is; 0 is before the first.
+func (t *Text) SectionOf(line int) int {
+	i, found := slices.BinarySearch(t.Sections, line)
+	if found {
+		i++
+	}
+	return i
+}
+
+// EndOf is the last line of the section in which a line is.
+func (t *Text) EndOf(line int) int {
+	if i := t.SectionOf(line); i < len(t.Sections) {
+		return t.Sections[i] - 1
+	}
+	return t.Lines
 }
 
 // PastLine is a line of trouble, and what shows that it is past: a text, or a line and its date, that tells of later work

@@ -80,7 +80,7 @@ type story struct {
 	ends []*facts.Death
 	// launcher is the report of the process that failed first.
 	launcher *facts.Death
-	lines    map[string]int
+	texts    map[string]*facts.Text
 }
 
 // waits reports whether a row says that a rank waits for others.
@@ -102,10 +102,10 @@ type speaker struct {
 }
 
 func newStory(f *facts.Facts) *story {
-	s := &story{facts: withRanks(f), lines: map[string]int{}, waiting: map[*facts.Message]bool{}, bereft: map[*facts.Message]bool{}}
+	s := &story{facts: withRanks(f), texts: map[string]*facts.Text{}, waiting: map[*facts.Message]bool{}, bereft: map[*facts.Message]bool{}}
 	f = s.facts
-	for _, t := range f.Texts {
-		s.lines[t.Name] = max(s.lines[t.Name], t.Lines)
+	for i := range f.Texts {
+		s.texts[f.Texts[i].Name] = &f.Texts[i]
 	}
 	for i := range f.Logs.Deaths {
 		d := &f.Logs.Deaths[i]
@@ -243,6 +243,8 @@ func (s *story) byItself(d *facts.Death) bool {
 		return !libraries.MatchString(d.File)
 	case d.Class == "SIGSEGV" || d.Class == "SIGILL" || d.Class == "SIGFPE": // The kernel raises these for what the process did itself.
 		return true
+	case d.Class == "SIGABRT" && s.gaveUp(d): // A library aborts a process whose peer is lost.
+		return false
 	case d.Class == "SIGABRT" || d.Class == "SIGKILL": // These may come from outside, and from PyTorch when a watchdog aborted.
 		return !s.outOfMemory()
 	case d.What == "signal": // A launcher ends the other ranks with SIGTERM, and a full /dev/shm one with SIGBUS.
@@ -252,6 +254,19 @@ func (s *story) byItself(d *facts.Death) bool {
 	}
 	return !slices.ContainsFunc(s.facts.Logs.Deaths, func(o facts.Death) bool {
 		return o.What == "exception" && s.cameThrough(&o) && !launchers[leaf(o.Class)]
+	})
+}
+
+// gaveUp reports whether a process reported a consequence, or that something is wrong, before its end. Of a message that
+// several processes say alike, the facts have only the first.
+func (s *story) gaveUp(d *facts.Death) bool {
+	ofIt := func(rank *int, pid int) bool {
+		return sameRank(rank, d.Rank) && (pid == d.PID || pid == 0 || d.PID == 0)
+	}
+	return slices.ContainsFunc(s.complaints, func(m *facts.Message) bool {
+		return m.Role == "consequence" && m.Line < d.Begins && ofIt(m.Rank, m.PID) && s.inOrder(m.Source, m.Line, d)
+	}) || slices.ContainsFunc(s.facts.Logs.Processes, func(p facts.Process) bool {
+		return p.Said != "" && p.Line < d.Begins && ofIt(p.Rank, p.PID) && s.inOrder(p.Source, p.Line, d)
 	})
 }
 
@@ -265,7 +280,7 @@ func (s *story) beforeOthersWaited(d *facts.Death) bool {
 	witnessed := s.launcher != nil && s.launcher.First && sameRank(s.launcher.Rank, d.Rank)
 	return (witnessed || len(s.trouble) > 0) && !slices.ContainsFunc(s.trouble, func(m *facts.Message) bool {
 		ofItself := m.Source == d.Source && m.Line >= d.Begins && m.Line <= d.Line
-		behind := witnessed && m.Source == d.Source && m.Line > d.Line
+		behind := witnessed && m.Line > d.Line && s.inOrder(m.Source, m.Line, d)
 		return !s.waiting[m] && !ofItself && !behind
 	})
 }
@@ -297,8 +312,8 @@ func (s *story) cameThrough(d *facts.Death) bool {
 	if d.Ignored || d.StepsAfter == manySteps || d.StepsAfter > 1 && !d.TopLevel && (len(s.ends) == 0 || len(s.trouble) > 0) {
 		return false
 	}
-	lines, known := s.lines[d.Source]
-	return len(s.complaints) > 0 || len(s.ends) > 0 || known && lines-d.Line <= nearEnd
+	t := s.texts[d.Source]
+	return len(s.complaints) > 0 || len(s.ends) > 0 || t != nil && t.EndOf(d.Line)-d.Line <= nearEnd
 }
 
 // preceded reports whether there was trouble before a death. What another process says does not
@@ -313,8 +328,15 @@ func (s *story) preceded(d *facts.Death) bool {
 		if witnessed && (m.Rank != nil && *m.Rank != *d.Rank || m.Rank == nil && m.PID != d.PID) {
 			return false
 		}
-		return m.Source == d.Source && m.Line < d.Begins || m.Time != "" && d.Time != "" && d.Time > s.began
+		return m.Line < d.Begins && s.inOrder(m.Source, m.Line, d) || m.Time != "" && d.Time != "" && d.Time > s.began
 	})
+}
+
+// inOrder reports whether a line and that of a death are in the order in which they were written: they are of one
+// text, and of one section of it.
+func (s *story) inOrder(source string, line int, d *facts.Death) bool {
+	t := s.texts[d.Source]
+	return source == d.Source && (t == nil || t.SectionOf(line) == t.SectionOf(d.Line))
 }
 
 // crashed reports whether a signal ended a process that did not send it itself: the others lose the connection before

@@ -524,7 +524,7 @@ func (t *intake) recording(ctx context.Context, in text, r io.Reader) error {
 
 // brokenOff notes why the text that was read last was not read to its end.
 func (t *intake) brokenOff(err error) {
-	p, told := t.problemOf(err), t.TextUnderWay()
+	p, told := t.problemOf(err), t.Sink.TextUnderWay()
 	if told.Problem, told.Unread = p.why, p.unread; told.Bytes > 0 {
 		told.Problem = "not read beyond its first " + parse.Size(told.Bytes) + ": " + p.why
 	} else {

@@ -60,6 +60,10 @@ func (s *Sink) addDeath(d noted) {
 // identify reads who wrote a line; where the line names no rank, the name of the text may.
 func (s *Sink) identify(l Line) Speaker {
 	who := Identify(l.Whole())
+	if i := s.TextUnderWay().SectionOf(l.Number); i > 0 {
+		of := s.sections[i-1]
+		who.Host, who.rank = cmp.Or(who.Host, of.host), cmp.Or(who.rank, of.rank)
+	}
 	who.rank = cmp.Or(who.rank, rankOfName(s.name))
 	return who
 }
@@ -88,7 +92,7 @@ func (s *Sink) deathsIn(messages []facts.Message) []facts.Death {
 	timed := len(messages) > 0 && !slices.ContainsFunc(messages, func(m facts.Message) bool { return m.Time == "" })
 	for i := range s.deaths {
 		d := &s.deaths[i]
-		d.Order, d.StepsAfter = placeOf(&d.Death, messages, timed), s.processes.after(line{d.Source, d.Line, d.Rank, d.PID})
+		d.Order, d.StepsAfter = placeOf(&d.Death, s.textOf(d.Source), messages, timed), s.after(line{d.Source, d.Line, d.Rank, d.PID})
 	}
 	dated := !slices.ContainsFunc(s.deaths, func(d noted) bool { return d.Time == "" })
 	slices.SortStableFunc(s.deaths, func(a, b noted) int {
@@ -104,15 +108,15 @@ func (s *Sink) deathsIn(messages []facts.Message) []facts.Death {
 	return list
 }
 
-// placeOf is the order of the first message behind a death.
-func placeOf(d *facts.Death, messages []facts.Message, timed bool) int {
+// placeOf is the order of the first message behind a death, which is before those of other sections.
+func placeOf(d *facts.Death, t *facts.Text, messages []facts.Message, timed bool) int {
 	if timed && d.Time != "" {
 		i, _ := slices.BinarySearchFunc(messages, d.Time, func(m facts.Message, time string) int { return cmp.Compare(m.Time, time) })
 		return i
 	}
 	place := 0
 	for i, m := range messages {
-		if m.Source == d.Source && m.Line < d.Line {
+		if m.Source == d.Source && m.Line < d.Line && t.SectionOf(m.Line) == t.SectionOf(d.Line) {
 			place = i + 1
 		}
 	}

@@ -112,7 +112,7 @@ func (s *Sink) settle(all []facts.Message) {
 		all[i].Ranks = max(len(s.messages.heard[i].speakers), 1)
 		if message.Passes(all[i].ID) > 0 {
 			last := s.messages.heard[i].last // Ranks also take the steps that one of them reports.
-			all[i].StepsAfter = s.processes.after(line{source: last.source, line: last.line})
+			all[i].StepsAfter = s.after(line{source: last.source, line: last.line})
 		}
 	}
 	if !slices.ContainsFunc(all, func(said facts.Message) bool { return said.Time == "" }) {

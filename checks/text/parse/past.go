@@ -257,7 +257,7 @@ func (s *Sink) past() {
 			said[m.ID] = later(said[m.ID], s.latest([]line{s.messages.heard[i].last}))
 		}
 		for i, m := range s.Facts.Logs.Messages {
-			if m.Count == 1 && quotedPast.MatchString(m.Text) && s.processes.after(line{source: m.Source, line: m.Line}) > 1 {
+			if m.Count == 1 && quotedPast.MatchString(m.Text) && s.after(line{source: m.Source, line: m.Line}) > 1 {
 				s.pastLine(m.Source, m.Line, m.Source)
 				continue
 			}
@@ -355,10 +355,9 @@ func later(a, b dated) dated {
 
 // pastLine notes that the trouble of a line is over, if a text shows that.
 func (s *Sink) pastLine(source string, line int, shown string) {
-	i := slices.IndexFunc(s.Facts.Texts, func(t facts.Text) bool { return t.Name == source })
-	if shown == "" || i < 0 {
+	if shown == "" {
 		return
 	}
-	t := &s.Facts.Texts[i]
+	t := s.textOf(source)
 	t.Past = append(t.Past, facts.PastLine{Line: line, Shown: shown})
 }

@@ -22,27 +22,28 @@ type processLog struct {
 }
 
 type processKey struct {
-	source, host string
-	pid, rank    int
+	source, host       string
+	section, pid, rank int
 }
 
 // process is one process in one text, and the last lines in which it reported a step of its work.
 type process struct {
 	facts.Process
-	steps []int
+	section int
+	steps   []int
 }
 
 // process is the one that wrote a line of the present text; nil if there are too many. Of a line
 // that names none it is one that has neither a rank nor a number.
-func (s *Sink) process(who Speaker) *process {
-	key := processKey{s.name, who.Host, who.pid, -1}
+func (s *Sink) process(who Speaker, l Line) *process {
+	key := processKey{s.name, who.Host, s.TextUnderWay().SectionOf(l.Number), who.pid, -1}
 	if who.rank != nil {
 		key.rank = *who.rank
 	}
 	log := &s.processes
 	p := log.byKey[key]
 	if p == nil && len(log.list) < maxProcesses {
-		p = &process{Process: facts.Process{Rank: who.rank, Host: who.Host, PID: who.pid, Source: s.name}}
+		p = &process{Process: facts.Process{Rank: who.rank, Host: who.Host, PID: who.pid, Source: s.name}, section: key.section}
 		Put(&log.byKey, key, p)
 		log.list = append(log.list, p)
 	}
@@ -55,7 +56,7 @@ func (s *Sink) process(who Speaker) *process {
 // Step notes a line in which a process reports another step of its work.
 func (s *Sink) Step(l Line) {
 	s.telling = true
-	p := s.process(s.identify(l))
+	p := s.process(s.identify(l), l)
 	if p == nil {
 		return
 	}
@@ -68,7 +69,7 @@ func (s *Sink) Step(l Line) {
 // complained notes that a process said that something is wrong or went wrong.
 func (s *Sink) complained(id string, who Speaker, l Line) {
 	who.rank = cmp.Or(who.rank, rankOfName(s.name))
-	if p := s.process(who); p != nil {
+	if p := s.process(who, l); p != nil {
 		p.Said, p.Line = id, l.Number
 	}
 }
@@ -77,7 +78,7 @@ func (s *Sink) complained(id string, who Speaker, l Line) {
 func (s *Sink) Began(l Line, rank, ranks int, device *int, ready bool) {
 	who := s.identify(l)
 	who.rank, who.device = &rank, device
-	p := s.process(who)
+	p := s.process(who, l)
 	if p == nil || p.Ranks != 0 && p.Ranks != ranks { // The first communicator is that of the whole job.
 		return
 	}
@@ -101,10 +102,10 @@ func (log *processLog) facts() []facts.Process {
 
 // after counts the steps that the process of a line reported after it. Lines that name
 // no process may be of any.
-func (log *processLog) after(u line) int {
-	n := 0
-	for _, p := range log.list {
-		if p.Source != u.source || u.rank != nil && p.Rank != nil && *u.rank != *p.Rank || u.pid != 0 && p.PID != 0 && u.pid != p.PID {
+func (s *Sink) after(u line) int {
+	n, section := 0, s.textOf(u.source).SectionOf(u.line)
+	for _, p := range s.processes.list {
+		if p.Source != u.source || p.section != section || u.rank != nil && p.Rank != nil && *u.rank != *p.Rank || u.pid != 0 && p.PID != 0 && u.pid != p.PID {
 			continue
 		}
 		for _, line := range p.steps {

@@ -27,8 +27,6 @@ type Reading struct {
 	statements  []*message.Statement
 	anchors     *anchorSet
 	promptTaker uint16
-	// current is the text under way.
-	current int
 	// piecesTo is the line that follows the pieces of one that was understood, and
 	// piecesRead is true if readers of lines have seen that as well.
 	piecesTo   int
@@ -111,7 +109,6 @@ func (r *Registry) NewReading() *Reading {
 
 // Read reads one text, line by line.
 func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
-	r.current = len(r.Sink.Facts.Texts)
 	r.Sink.Facts.Texts = append(r.Sink.Facts.Texts, facts.Text{Name: name, Kinds: []facts.TextKind{}})
 	begin, err := io.ReadAll(io.LimitReader(from, MaxWhole+1))
 	if err != nil {
@@ -156,7 +153,7 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 		}
 		r.block(in, l)
 	}
-	t := r.TextUnderWay()
+	t := r.Sink.TextUnderWay()
 	t.Lines, t.Bytes = s.number, s.bytes
 	r.Sink.date()
 	if ctx.Err() != nil {
@@ -408,12 +405,9 @@ func (r *Reading) statementIn(line string, takers []uint16) (row *message.Statem
 	return row, fields, row != nil
 }
 
-// TextUnderWay is the text that is being read.
-func (r *Reading) TextUnderWay() *facts.Text { return &r.Sink.Facts.Texts[r.current] }
-
 // recognised counts lines as understood, of which the first has a number.
 func (r *Reading) recognised(kind string, first, lines int) {
-	t := r.TextUnderWay()
+	t := r.Sink.TextUnderWay()
 	for i := range t.Kinds {
 		if k := &t.Kinds[i]; k.Kind == kind {
 			k.Lines += lines

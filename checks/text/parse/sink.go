@@ -23,6 +23,8 @@ type Sink struct {
 	whole  string
 	source Source
 	prompt *Prompt
+	// sections are those of the present text.
+	sections []headed
 
 	devices map[string]*facts.PCIDevice
 	gpus    map[string]*facts.GPU
@@ -64,6 +66,29 @@ func (s *Sink) begin(name, whole string, prompt *Prompt) {
 	s.ledger.close()
 	s.name, s.whole, s.prompt = name, whole, prompt
 	s.source, s.telling = SourceOf(name, whole), false
+	if s.sections = nil; s.source == NoSource {
+		s.sections = sectionsOf(whole)
+	}
+	for _, of := range s.sections {
+		t := s.TextUnderWay()
+		t.Sections = append(t.Sections, of.line)
+	}
+}
+
+// TextUnderWay is the text that is being read.
+func (s *Sink) TextUnderWay() *facts.Text {
+	if len(s.Facts.Texts) == 0 { // The log of a probe's own job is no text.
+		return &facts.Text{}
+	}
+	return &s.Facts.Texts[len(s.Facts.Texts)-1]
+}
+
+// textOf is the text of a name.
+func (s *Sink) textOf(name string) *facts.Text {
+	if i := slices.IndexFunc(s.Facts.Texts, func(t facts.Text) bool { return t.Name == name }); i >= 0 {
+		return &s.Facts.Texts[i]
+	}
+	return &facts.Text{}
 }
 
 // Text is the whole text that is being read, for what no line says by itself; empty if it

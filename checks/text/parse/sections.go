@@ -1,0 +1,78 @@
+package parse
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// People put the logs of several processes into one text, each under a heading. What such sections say has no order among
+// them but by the times that their lines tell. Only texts of at most MaxWhole bytes are looked at.
+
+// headed is a part of a text that begins with a heading, which names the process or the host whose output follows.
+type headed struct {
+	line int
+	host string
+	rank *int
+}
+
+var (
+	// ofProcess is what a heading names: the command that shows a log, a file of one, or a process or a machine with its number.
+	ofProcess = lazy.New(`(?i)\b(?:logs|journalctl|dmesg|ssh) .|\b(?:pod|node|host|rank|worker|container|task|replica|server|client|machine|head|leader|launcher)[ _:#/-]{0,3}[\w.-]*\d|` +
+		`[\w-]\.(?:log|out|err|txt)\b|\b(?:stdout|stderr)\b`)
+	// logsOf are the commands that show the log of a container, with its name.
+	logsOf = lazy.New(`\b(?:kubectl|oc|docker|podman|nerdctl|crictl|compose)(?: -n \S+| --namespace[= ]\S+)? logs (?:(?:-n|-c|--tail|--since) \S+ |-\S+ )*(?:pods?/)?(?P<name>[a-z0-9][\w.-]*)`)
+	// numbered are a process or a machine with its name.
+	numbered = lazy.New(`(?i)^(?:on )?(?:pod|node|host|machine|worker)[ :]+(?P<name>[a-z][\w.-]*\d)\b`)
+)
+
+// headingIn is what a heading says, without what is drawn around it; empty for another line.
+func headingIn(line string) string {
+	line = strings.TrimSpace(line)
+	if len(line) < 8 || len(line) > 200 {
+		return ""
+	}
+	if p, ok := PromptOf(line); ok {
+		if m := logsOf.First(p.Command); m != "" {
+			return p.Command
+		}
+		return ""
+	}
+	said := strings.TrimLeft(line, line[:1])
+	if drawn := len(line) - len(said); strings.ContainsAny(line[:1], "=-#*~_+<") && (drawn > 2 || strings.HasPrefix(line, "==>") || strings.HasPrefix(line, "## ")) && ofProcess.MatchString(said) {
+		return strings.Trim(said, line[:1]+" <>:|")
+	}
+	return ""
+}
+
+// sectionsOf are the sections of a text, if it has several. A heading that comes again is a line of one program.
+func sectionsOf(whole string) []headed {
+	var all []headed
+	var said []string
+	number := 0
+	for line := range strings.Lines(whole) {
+		number++
+		if h := headingIn(line); h != "" {
+			all, said = append(all, headed{line: number, host: hostOfHeading(h), rank: rankOfName(h)}), append(said, h)
+		}
+	}
+	for i, h := range said {
+		if slices.Contains(said[i+1:], h) {
+			return nil
+		}
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	return all
+}
+
+func hostOfHeading(said string) string {
+	for _, form := range []*lazy.Regexp{logsOf, numbered} {
+		if m := form.First(said); m != "" {
+			return m
+		}
+	}
+	return ""
+}
