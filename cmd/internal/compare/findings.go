@@ -49,10 +49,10 @@ func compareFindings(a, b []rules.Finding) []Item {
 
 // item names a finding by the side that has it, A first if both have.
 func (p pair) item() Item {
-	change, named := Changed, p.before
+	change, named := Changed, cmp.Or(p.before, p.after)
 	switch {
 	case p.before == nil:
-		change, named = New, p.after
+		change = New
 	case p.after == nil:
 		change = Gone
 	}
@@ -187,10 +187,7 @@ func followMoves(a, b Input) (x, y Input, items []Item) {
 // where each side has its own.
 func addressesByUUID(in Input) map[string]string {
 	by := map[string]string{}
-	if in.Facts.GPUs == nil {
-		return by
-	}
-	for _, g := range in.Facts.GPUs.Devices {
+	for _, g := range in.Facts.GPUs.All() {
 		if g.UUID != "" && g.Address != "" && (in.SharedNames || !standIn.MatchString(g.UUID)) {
 			by[g.UUID] = g.Address
 		}
@@ -202,12 +199,14 @@ func addressesByUUID(in Input) map[string]string {
 // (docs/redaction.md).
 var standIn = lazy.New(`00000000-0000-0000-0000-|^host-[0-9]+$`)
 
-// Redacted reports whether stand-ins took the place of names in facts.
-func Redacted(f *facts.Facts) bool {
-	if f.Host != nil && standIn.MatchString(f.Host.Hostname) {
+// Replaced reports whether stand-ins took the place of names.
+func Replaced(s Input) bool {
+	if s.Report.Redacted == report.RedactedNames {
 		return true
 	}
-	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return standIn.MatchString(g.UUID) })
+	f := cmp.Or(s.Facts, &facts.Facts{})
+	isStandIn := func(g facts.GPU) bool { return standIn.MatchString(g.UUID) }
+	return f.Host != nil && standIn.MatchString(f.Host.Hostname) || slices.ContainsFunc(f.GPUs.All(), isStandIn)
 }
 
 // renamed replaces strings in all that a side holds.

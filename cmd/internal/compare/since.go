@@ -121,8 +121,3 @@ func slowest(r *probe.Report) (all []report.TestRate) {
 	}
 	return all
 }
-
-// Replaced reports whether stand-ins took the place of names.
-func Replaced(s Input) bool {
-	return s.Report.Redacted == report.RedactedNames || s.Facts != nil && Redacted(s.Facts)
-}

@@ -17,23 +17,20 @@ import (
 func Formats() []string { return []string{"text", "json", "markdown"} }
 
 // Write writes the difference in one of the formats.
-func (d *Difference) Write(w io.Writer, format string, s report.Style) error {
+func (d *Difference) Write(w io.Writer, format string, s report.Style) (err error) {
 	var raw []byte
 	switch format {
 	case "json":
-		var err error
-		if raw, err = lines.JSON(d); err != nil {
-			return fmt.Errorf("write the difference: %w", err)
-		}
+		raw, err = lines.JSON(d)
 	case "markdown":
 		raw = d.doc(false).Markdown()
 	default:
 		raw = d.doc(s.Verbose).Text(s.Width, false, s.ASCII)
 	}
-	if _, err := w.Write(raw); err != nil {
-		return fmt.Errorf("write the difference: %w", err)
+	if err == nil {
+		_, err = w.Write(raw)
 	}
-	return nil
+	return err
 }
 
 // headings are the headings of the kinds.
@@ -113,11 +110,8 @@ func (i Item) sentence(said string) string {
 		return said
 	}
 	text := label(i.Path) + ": " + said
-	switch n := len(i.Along); {
-	case n == 1:
-		text += ", and one fact about it"
-	case n > 1:
-		text += fmt.Sprintf(", and %d facts about it", n)
+	if len(i.Along) > 0 {
+		text += ", and " + lines.Count(len(i.Along), "fact") + " about it"
 	}
 	return text
 }
@@ -257,14 +251,10 @@ func (i Item) value(v any) string {
 
 // closing says how many differences there are.
 func (d *Difference) closing() string {
-	switch n := len(d.Items); n {
-	case 0:
+	if d.Same {
 		return "No differences."
-	case 1:
-		return "One difference."
-	default:
-		return fmt.Sprintf("%d differences.", n)
 	}
+	return lines.Count(len(d.Items), "difference") + "."
 }
 
 // said is a side in one line.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
-	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -43,18 +42,13 @@ func (b *builder) nearby(m *Machine) {
 			m.Near = append(m.Near, Near{GPU: b.names[g.Address], NICs: devices(g.NICs), Drives: devices(g.Drives), CPUs: g.CPUs})
 		}
 	}
-	for _, notes := range [][]string{b.hostNotes(gpus), b.farNotes(gpus), b.filterNotes(gpus), b.portNotes(gpus)} {
-		m.Notes = append(m.Notes, notes...)
-	}
+	m.Notes = append(b.hostNotes(gpus), b.farNotes(gpus)...)
 }
 
-// hiddenNotes say what NCCL does where the real paths to several RDMA devices are hidden.
+// hiddenNotes say what NCCL lacks where the real paths to several RDMA devices are hidden.
 func (b *builder) hiddenNotes(hidden bool) []string {
-	if !hidden || b.facts.NICs == nil || len(b.facts.NICs.RDMA) < 2 {
+	if !hidden || len(b.facts.NICs.Ports()) < 2 || b.variable("NCCL_TOPO_FILE") != "" {
 		return nil
-	}
-	if file := b.variable("NCCL_TOPO_FILE"); file != "" {
-		return []string{fmt.Sprintf("NCCL takes the paths from NCCL_TOPO_FILE=%s.", file)}
 	}
 	return []string{"NCCL does not see the paths either: without a topology file of the cloud (NCCL_TOPO_FILE) it does not know which NIC is near which GPU."}
 }
@@ -106,28 +100,18 @@ func who(gpus []string) string {
 // a narrow uplink: copies between host memory and the GPU are bound by them.
 func (b *builder) hostNotes(gpus []affinity.GPU) []string {
 	var links []remark
-	places := map[string][]string{}
 	for _, g := range gpus {
-		h := g.Host
-		if h == nil || h.At == g.Address {
+		if g.Host == nil || g.Host.At == g.Address {
 			continue
 		}
 		own := b.pcie(g.Address)
-		if best := data.PCIeGBps(max(own.SpeedGTs, own.MaxSpeedGTs), max(own.Width, own.MaxWidth)); best <= h.GBps {
-			continue
-		}
-		what := fmt.Sprintf("at most %s, because the switch above each GPU has a %s uplink", precise(h.GBps), data.PCIeName(h.SpeedGTs, h.Width))
-		links = append(links, remark{what, b.names[g.Address]})
-		if !slices.Contains(places[what], h.At) {
-			places[what] = append(places[what], h.At)
+		if best := data.PCIeGBps(max(own.SpeedGTs, own.MaxSpeedGTs), max(own.Width, own.MaxWidth)); best > g.Host.GBps {
+			what := fmt.Sprintf("at most %s, because the switch above each GPU has a %s uplink", precise(g.Host.GBps), data.PCIeName(g.Host.SpeedGTs, g.Host.Width))
+			links = append(links, remark{what, b.names[g.Address]})
 		}
 	}
 	return grouped(links, func(what string, gpus []string) string {
-		shared := ""
-		if len(gpus) > len(places[what]) {
-			shared = ", which GPUs share"
-		}
-		return fmt.Sprintf("Host copies of %s: %s (%s)%s. This is how the machine is built.", who(gpus), what, lines.First(places[what], maxNear, ", "), shared)
+		return fmt.Sprintf("Host copies of %s: %s. This is how the machine is built.", who(gpus), what)
 	})
 }
 
@@ -172,8 +156,7 @@ func (b *builder) farNotes(gpus []affinity.GPU) []string {
 
 // virtio reports whether a NIC is a hypervisor's, which has no RDMA.
 func (b *builder) virtio(n affinity.Near) bool {
-	d := b.devices[n.Address]
-	return d != nil && strings.HasPrefix(d.Driver, "virtio")
+	return strings.HasPrefix(b.device(n.Address).Driver, "virtio")
 }
 
 // near reports whether NCCL uses GPUDirect RDMA between a GPU and its nearest NIC by default.
@@ -183,61 +166,15 @@ func near(g affinity.GPU) bool {
 
 // nvidia reports whether a GPU is NVIDIA's.
 func (b *builder) nvidia(address string) bool {
-	if d := b.devices[address]; d != nil && d.Vendor != "" {
-		return d.Vendor == vendors[0]
+	if vendor := b.device(address).Vendor; vendor != "" {
+		return vendor == vendors[0]
 	}
-	return b.gpus[address] != nil && b.gpus[address].Vendor == "nvidia"
+	g := b.facts.GPUs.At(address)
+	return g != nil && g.Vendor == "nvidia"
 }
 
 // nvlinked reports whether NVLinks join two GPUs.
 func (b *builder) nvlinked(x, y string) bool {
 	p := b.facts.Links.Between(x, y)
 	return p != nil && p.NVLinks != nil && *p.NVLinks > 0
-}
-
-// filterNotes name the nearest NICs that NCCL_IB_HCA leaves out.
-func (b *builder) filterNotes(gpus []affinity.GPU) []string {
-	filter := b.variable("NCCL_IB_HCA")
-	if filter == "" {
-		return nil
-	}
-	var left []remark
-	for _, g := range gpus {
-		for _, n := range g.NICs {
-			if n.Device != "" && !facts.NCCLSelects(filter, n.Device) {
-				left = append(left, remark{n.Device, b.names[g.Address]})
-			}
-		}
-	}
-	return grouped(left, func(nic string, gpus []string) string {
-		return fmt.Sprintf("NCCL_IB_HCA=%s leaves out %s, the nearest NIC of %s.", filter, nic, who(gpus))
-	})
-}
-
-// portNotes name the NICs whose port is faster than the PCIe links to the nearest GPU.
-func (b *builder) portNotes(gpus []affinity.GPU) []string {
-	var notes []string
-	for _, g := range gpus {
-		for _, n := range g.NICs {
-			port, _ := affinity.PortRate(b.facts, n.Name(), 0)
-			if !near(g) || n.GBps == 0 || port <= n.GBps {
-				continue
-			}
-			note := fmt.Sprintf("%s: the port carries %.0f Gb/s%s, and the PCIe links to %s carry %s.", n.Name(), port*8, b.portName(n.Name(), port*8), b.names[g.Address], precise(n.GBps))
-			if !slices.Contains(notes, note) {
-				notes = append(notes, note)
-			}
-		}
-	}
-	return notes
-}
-
-// portName is the name of a port's rate in parentheses, where it has one.
-func (b *builder) portName(device string, gbps float64) string {
-	for _, p := range b.facts.NICs.RDMA {
-		if name := data.PortName(p.LinkLayer, gbps); p.Device == device && name != "" {
-			return " (" + name + ")"
-		}
-	}
-	return ""
 }
