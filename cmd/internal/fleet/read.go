@@ -29,6 +29,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host/rootfs"
 	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 const (
@@ -126,7 +127,7 @@ func (r *Reading) folder(ctx context.Context, root string) error {
 	workers.SetLimit(runtime.GOMAXPROCS(0))
 	for i, name := range names {
 		workers.Go(func() error {
-			if isCopied(below(root, name)) {
+			if _, _, copied := rootfs.Split(below(root, name)); copied {
 				read[i] = &Reading{part: part{of: input{source: name}, foreign: true, copied: true}}
 				read[i].problem(Problem{Source: name, Reason: "is a copy of a machine's files, which is judged only in a folder of its own"})
 				return nil
@@ -262,6 +263,7 @@ func unpack(from io.Reader) (in *bufio.Reader, isTar bool, err error) {
 }
 
 func (r *Reading) tar(ctx context.Context, of input, in io.Reader) {
+	r.isArchive = true
 	members := tar.NewReader(in)
 	for ctx.Err() == nil {
 		head, err := members.Next()
@@ -275,18 +277,7 @@ func (r *Reading) tar(ctx context.Context, of input, in io.Reader) {
 		if head.Typeflag != tar.TypeReg {
 			continue
 		}
-		m := member{name: strings.TrimPrefix(path.Clean("/"+head.Name), "/")}
-		if isCopied(m.name) {
-			r.foreign = true
-		} else {
-			in := bufio.NewReader(members)
-			begin, _ := in.Peek(1024)
-			m.recording = host.IsRecording(begin)
-			r.reports(ctx, input{source: of.source + ":" + head.Name, name: nodeName(head.Name), written: head.ModTime}, in)
-		}
-		if len(r.members) < maxFiles {
-			r.members = append(r.members, m)
-		}
+		r.reports(ctx, input{source: of.source + ":" + head.Name, name: nodeName(head.Name), written: head.ModTime}, members)
 	}
 }
 
@@ -361,15 +352,15 @@ func (r *Reading) value(at input, in *json.Decoder, rest []byte) (isWhole, isRep
 	}
 	var d document
 	err := in.Decode(&d)
-	wrongType, isJSON := errors.AsType[*json.UnmarshalTypeError](err)
+	_, isJSON := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
 	case err != nil && !isJSON:
 		r.broken(at.source, rest[0], err)
 		return false, false
-	case !isJSON && d.Schema == nodes.Schema && len(r.Networks) < maxProblems:
+	case err == nil && d.Schema == nodes.Schema && len(r.Networks) < maxProblems:
 		r.Networks = append(r.Networks, &d.Report)
-	case isJSON, d.Schema != report.Schema:
-		r.refuse(at.source, &d, wrongType)
+	case err != nil, d.Schema != report.Schema:
+		r.refuse(at.source, d.Schema, err)
 		return true, false
 	default:
 		r.add(d.node(at))
@@ -393,16 +384,16 @@ func (r *Reading) broken(source string, first byte, err error) {
 }
 
 // refuse says why a document is not taken for a report.
-func (r *Reading) refuse(source string, d *document, err *json.UnmarshalTypeError) {
+func (r *Reading) refuse(source, schema string, err error) {
 	kind, _, _ := strings.Cut(report.Schema, "/")
 	switch {
-	case strings.HasPrefix(d.Schema, kind+"/") && d.Schema != report.Schema:
-		r.lost(source, fmt.Sprintf("a newer gpudoctor wrote it (%s): update this one", d.Schema))
-	case err != nil && d.Schema == report.Schema:
+	case strings.HasPrefix(schema, kind+"/") && schema != report.Schema:
+		r.lost(source, fmt.Sprintf("a newer gpudoctor wrote it (%s): update this one", schema))
+	case err != nil && schema == report.Schema:
 		r.lost(source, err.Error())
 	default:
-		r.foreign = r.foreign || strings.HasPrefix(d.Schema, "gpudoctor.facts/")
-		r.problem(Problem{Source: source, Reason: fmt.Sprintf("is no report of check (schema %q); gpudoctor check -o FILE.json writes one", d.Schema)})
+		r.foreign = r.foreign || strings.HasPrefix(schema, "gpudoctor.facts/")
+		r.problem(Problem{Source: source, Reason: fmt.Sprintf("is no report of check (schema %q); gpudoctor check -o FILE.json writes one", schema)})
 	}
 }
 
@@ -436,15 +427,11 @@ func (r *Reading) lost(source, reason string) {
 	r.problem(Problem{Source: source, Reason: reason, Lost: true})
 }
 
-// problem keeps a problem. Once there are many, only one that lost something takes the place of one that did not.
+// problem keeps a problem, or counts it once there are many.
 func (r *Reading) problem(p Problem) {
 	if len(r.Problems) >= maxProblems {
 		r.Unsaid++
-		i := slices.IndexFunc(r.Problems, func(p Problem) bool { return !p.Lost })
-		if !p.Lost || i < 0 {
-			return
-		}
-		r.Problems = slices.Delete(r.Problems, i, i+1)
+		return
 	}
 	p.Source, p.Reason = escape.Printable(p.Source, maxPlace), escape.Printable(p.Reason, maxPlace)
 	r.Problems = append(r.Problems, p)
@@ -472,5 +459,20 @@ func (r *Reading) Unreported(expected []string) []string {
 		seen[name] = true
 	}
 	slices.Sort(all)
+	return all
+}
+
+// Names are the names of nodes in a list: separated by commas or white space, with ranges as Slurm writes them
+// (n[01-03,7]). What is no range stays as it is.
+func Names(list string) (all []string) {
+	for word := range strings.FieldsSeq(list) {
+		word = strings.Trim(word, ",")
+		left := maxNodes - len(all)
+		names := nodes.Expand(word, left)
+		if names == nil {
+			names = lines.NonEmpty(strings.Split(word, ",")...)
+		}
+		all = append(all, names[:min(len(names), left)]...)
+	}
 	return all
 }

@@ -58,7 +58,7 @@ func TestRead(t *testing.T) {
 		problems    int
 	}{
 		"a folder":   {folder, "", len(bad)},
-		"an archive": {"-", string(packed(t, "", files)), len(bad)},
+		"an archive": {"-", string(packed(t, files)), len(bad)},
 		"a stream":   {"-", strings.Join(good, "\n") + bad["other.json"] + bad["again.json"] + bad["cut.json"], 3},
 	} {
 		r := expect.Value(Read(t.Context(), []string{c.path}, strings.NewReader(c.stdin), nil))(t)

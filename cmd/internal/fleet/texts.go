@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
-	"github.com/gpudoctor/gpudoctor/checks/host/rootfs"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
@@ -26,32 +25,13 @@ type part struct {
 	foreign, recording bool
 	// copied is true of a copy of /sys or /proc, which was not read.
 	copied bool
-	// members are the files of an archive.
-	members []member
-}
-
-// member is a file in an archive.
-type member struct {
-	name      string
-	recording bool
-}
-
-// isCopied reports whether a file is a part of a copy of /sys or /proc.
-func isCopied(name string) bool {
-	_, _, copied := rootfs.Split(name)
-	return copied
+	// isArchive is true of an archive.
+	isArchive bool
 }
 
 // nodes adds what was read of a folder. A file in it is of one node or has reports of several. A folder in it is of one node,
 // unless there are several reports or recordings in that.
 func (r *Reading) nodes(ctx context.Context, root string, read []*Reading) {
-	if slices.ContainsFunc(read, func(one *Reading) bool {
-		of, _, copied := rootfs.Split(below(root, one.of.source))
-		return copied && of == "" // The folder itself is of a machine.
-	}) {
-		r.node(ctx, root, read)
-		return
-	}
 	unit := func(one *Reading) string { // The folder in the root, or the file.
 		if name, _, nested := strings.Cut(below(root, one.of.source), "/"); nested {
 			return filepath.Join(root, name)
@@ -74,9 +54,9 @@ func (r *Reading) nodes(ctx context.Context, root string, read []*Reading) {
 func (r *Reading) single(ctx context.Context, one *Reading) {
 	switch {
 	case !one.foreign || one.copied || r.judge == nil:
-	case one.ofSeveral():
+	case one.isArchive:
 		one.Problems, one.Unsaid = nil, 0
-		one.lost(one.of.source, "holds recordings or texts of several nodes: unpack it, and name the folder")
+		one.lost(one.of.source, "holds no reports: unpack it, and name the folder, in which each node has one of its own")
 	default:
 		of := one.of
 		of.name = strings.TrimSuffix(of.name, path.Ext(of.name))
@@ -153,38 +133,4 @@ func (r *Reading) judged(ctx context.Context, of input, file string) error {
 	}
 	r.add(d.node(of))
 	return nil
-}
-
-// ofSeveral tells whether an archive without reports is of several nodes. It is if the same file is in several of its folders, or if it has
-// several recordings; else it is of one node.
-func (p *part) ofSeveral() bool {
-	if len(p.members) == 0 {
-		return false
-	}
-	folder := path.Dir(p.members[0].name) // The one that all of it is in.
-	for _, m := range p.members {
-		for folder != "." && !strings.HasPrefix(m.name, folder+"/") {
-			folder = path.Dir(folder)
-		}
-	}
-	several, recordings, tops := false, 0, map[string]string{}
-	for _, m := range p.members {
-		if of, _, copied := rootfs.Split(m.name); copied && path.Clean(of) == folder {
-			return false
-		}
-		top, file, nested := strings.Cut(strings.TrimPrefix(m.name, folder+"/"), "/")
-		if !nested {
-			if m.recording {
-				recordings++
-			}
-			continue
-		}
-		for _, at := range []string{file, strings.ReplaceAll(file, top, "*")} { // n1/nccl-n1.log is n2/nccl-n2.log.
-			if other, known := tops[at]; known && other != top {
-				several = true
-			}
-			tops[at] = top
-		}
-	}
-	return several || recordings > 1
 }
