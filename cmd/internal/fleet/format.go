@@ -12,7 +12,7 @@ import (
 
 // writers write the formats, by name.
 var writers = map[string]func(b *bytes.Buffer, f *Fleet, s report.Style){
-	"text": writeText, "json": func(b *bytes.Buffer, f *Fleet, _ report.Style) { report.Encode(b, f) }, "markdown": writeMarkdown, "html": writeHTML, "junit": writeJUnit, "prometheus": writePrometheus,
+	"text": writeText, "json": func(b *bytes.Buffer, f *Fleet, _ report.Style) { report.Encode(b, f) }, "markdown": writeMarkdown, "html": writeHTML, "prometheus": writePrometheus,
 }
 
 // Formats are the names of the formats, the default first, as check calls them.
