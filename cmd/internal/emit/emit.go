@@ -4,6 +4,7 @@
 package emit
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"path/filepath"
@@ -87,12 +88,12 @@ func List() string {
 
 // Named finds a target by its name.
 func Named(name string) (Target, bool) {
-	all := Targets()
-	i := slices.IndexFunc(all, func(t Target) bool { return t.Name == name })
-	if i < 0 {
-		return Target{}, false
+	for _, t := range Targets() {
+		if t.Name == name {
+			return t, true
+		}
 	}
-	return all[i], true
+	return Target{}, false
 }
 
 // Sets reports whether the target writes a setting.
@@ -198,28 +199,15 @@ func (f *file) Limits(isNumber bool) []plan.Setting {
 	return slices.DeleteFunc(f.Of(plan.Limit), func(s plan.Setting) bool { return (s.Name == "pids") != isNumber })
 }
 
-// group is settings that are made for the same reason.
-type group struct {
-	Why      string
-	Settings []plan.Setting
-}
+// sameReason are settings by their reasons.
+func sameReason(settings []plan.Setting) [][]plan.Setting { return lines.Grouped(settings, Why) }
 
 // Exports are the variables for a shell; those that stand together have one reason.
-func (f *file) Exports() (all []group) {
-	last := ""
-	for _, s := range f.Of(plan.Variable, plan.Unset) {
-		if len(all) == 0 || s.Reason != last {
-			all = append(all, group{Why: Why(s)})
-		}
-		all[len(all)-1].Settings = append(all[len(all)-1].Settings, s)
-		last = s.Reason
-	}
-	return all
-}
+func (f *file) Exports() [][]plan.Setting { return sameReason(f.Of(plan.Variable, plan.Unset)) }
 
 // Reasons say why the settings are made, those with the same reason together.
 func (f *file) Reasons() (all []string) {
-	for _, same := range lines.Grouped(f.Settings, func(s plan.Setting) [2]string { return [...]string{s.Reason, s.Remedy} }) {
+	for _, same := range sameReason(f.Settings) {
 		if names := lines.NonEmpty(lines.Map(same, f.called)...); len(names) > 0 {
 			all = append(all, strings.Join(names, ", ")+": "+Why(same[0]))
 		}
@@ -339,7 +327,7 @@ func flag(s plan.Setting) string {
 
 // called is what a setting is called in the file; empty where its reason stands beside it.
 func (f *file) called(s plan.Setting) string {
-	switch what := f.Name + " " + string(s.Kind); {
+	switch {
 	case f.Name == "docker":
 		return flag(s)
 	case f.Name == "grub":
@@ -348,20 +336,10 @@ func (f *file) called(s plan.Setting) string {
 		return s.Value
 	case !f.container:
 		return ""
-	case what == "compose gpus":
-		return "devices: gpu"
-	case what == "kubernetes gpus":
-		return "nvidia.com/gpu"
-	case what == "compose shm":
-		return "shm_size"
-	case what == "kubernetes shm":
-		return "volume shm"
-	case what == "compose namespace":
+	case s.Kind == plan.Namespace:
 		return s.Name + ": " + s.Value
-	case what == "kubernetes namespace":
-		return map[string]string{"ipc": "hostIPC", "pid": "hostPID", "network": "hostNetwork"}[s.Name]
 	}
-	return s.Name
+	return cmp.Or(s.Name, string(s.Kind))
 }
 
 // quotedForGRUB is a parameter inside a double-quoted string of a shell, from which grub-mkconfig
