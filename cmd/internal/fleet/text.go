@@ -51,12 +51,13 @@ func (c Cause) details(l limits) []string {
 	all := []string{lines.First(c.Nodes, l.names, ", ")}
 	all = append(all, lines.Map(c.Common[:min(len(c.Common), l.common)], Common.String)...)
 	if c.Remedy != "" {
-		all = append(all, "fix: "+c.fix())
+		all = append(all, "fix: "+c.Fix())
 	}
 	return all
 }
 
-func (c Cause) fix() string { return "gpudoctor explain " + c.Remedy }
+// Fix is the command that shows what to do.
+func (c Cause) Fix() string { return "gpudoctor explain " + c.Remedy }
 
 func (c Common) String() string {
 	traits := lines.Map(c.Traits, Trait.String)

@@ -302,11 +302,6 @@ func host(i int, at string, gts float64, width int, gbps float64) facts.HostPath
 	return facts.HostPath{GPU: gpu(i), At: at, SpeedGTs: gts, Width: width, GBps: gbps}
 }
 
-func set(f *facts.Facts, name, value string) *facts.Facts {
-	f.Env = &facts.EnvFacts{Variables: []facts.Variable{{Name: name, Value: value, Effective: true}}}
-	return f
-}
-
 func TestNear(t *testing.T) {
 	f := placed(2, nil, between(0, 1, "SYS", 0), toNIC(0, "0000:90:00.0", "PXB", 31.5), toNIC(0, "0000:91:00.0", "NODE", 63), toNIC(1, "0000:90:00.0", "SYS", 0),
 		facts.Pair{A: gpu(0), B: "0000:a0:00.0", Kind: "gpu-nvme", Path: "PIX"})
@@ -317,8 +312,7 @@ func TestNear(t *testing.T) {
 	expect.Equal(t, "NIC mlx5_0 (PXB, 32 GB/s), NVMe 0000:a0:00.0 (PIX), CPUs 0-7", m.Near[0].String(), "it")
 	f.Links.VirtualTopology = new(true)
 	m = New(f, nil)
-	expect.That(t, len(m.Near) == 0 && len(m.Notes) == 1 && strings.Contains(m.Notes[0], "without a topology file"), "of hidden paths: %v, %v", m.Near, m.Notes)
-	expect.Len(t, 0, New(set(f, "NCCL_TOPO_FILE", "/x.xml"), nil).Notes, "notes on hidden paths with a file")
+	expect.That(t, len(m.Near) == 0 && len(m.Notes) == 0, "of hidden paths: %v, %v", m.Near, m.Notes)
 }
 
 // TestNotes checks what is explained of how machines are built, and that nothing is where there is nothing to
@@ -338,15 +332,6 @@ func TestNotes(t *testing.T) {
 				"Host copies of GPU 2: at most 7.88 GB/s, because the switch above each GPU has a PCIe 4.0 x4 uplink. This is how the machine is built.",
 			},
 		},
-		{
-			"PXN", placed(2, nil, between(0, 1, "SYS", 18), toNIC(0, "a", "PIX", 63), toNIC(1, "a", "SYS", 63)),
-			[]string{"GPU 1: the nearest NIC is SYS. NCCL uses GPUDirect RDMA up to PXB, and sends through a GPU that has a nearer NIC and is joined by NVLink (PXN)."},
-		},
-		{
-			"no PXN", set(placed(2, nil, between(0, 1, "NODE", 18), toNIC(0, "a", "PIX", 63), toNIC(1, "a", "NODE", 63)), "NCCL_PXN_DISABLE", "1"),
-			[]string{"GPU 1: the nearest NIC is NODE. NCCL uses GPUDirect RDMA up to PXB, and sends through host memory, unless NCCL_NET_GDR_LEVEL allows more."},
-		},
-		{"a level is set", set(placed(2, nil, between(0, 1, "NODE", 0), toNIC(0, "a", "NODE", 63)), "NCCL_NET_GDR_LEVEL", "SYS"), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := New(tt.facts, nil)
