@@ -27,7 +27,7 @@ type Place struct {
 type engine struct {
 	name  string
 	rank  string
-	count []string
+	count string
 	job   []string
 	// hosts is the variable that says where the ranks are, and read what reads it, given the full name of this host.
 	hosts string
@@ -39,12 +39,12 @@ type engine struct {
 // variables of a step), PMIx 4.2 (pmix_client_init), Hydra of MPICH 4.2 (pmi1), the documentation of indexed jobs of Kubernetes,
 // and of torchrun.
 var engines = []engine{
-	{"Open MPI", "OMPI_COMM_WORLD_RANK", []string{"OMPI_COMM_WORLD_SIZE"}, []string{"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}, "OMPI_MCA_orte_hnp_uri", uriHosts},
-	{"Slurm", "SLURM_PROCID", []string{"SLURM_STEP_NUM_TASKS"}, []string{"SLURM_JOB_ID", "SLURM_STEP_ID"}, "SLURM_STEP_NODELIST", func(list, _ string) []string { return Expand(list, MaxNodes) }},
-	{"PMIx", "PMIX_RANK", nil, []string{"PMIX_NAMESPACE"}, "PMIX_SERVER_URI4", uriHosts},
-	{"PMI", "PMI_RANK", []string{"PMI_SIZE"}, []string{"PMI_JOBID"}, "", nil},
-	{"Kubernetes", "JOB_COMPLETION_INDEX", []string{"JOB_COMPLETIONS"}, nil, "JOB_COMPLETION_INDEX", indexedHost},
-	{"torchrun", "RANK", []string{"WORLD_SIZE"}, []string{"TORCHELASTIC_RUN_ID"}, "MASTER_ADDR", func(value, _ string) []string { return []string{value} }},
+	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", []string{"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}, "OMPI_MCA_orte_hnp_uri", uriHosts},
+	{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", []string{"SLURM_JOB_ID", "SLURM_STEP_ID"}, "SLURM_STEP_NODELIST", func(list, _ string) []string { return Expand(list, MaxNodes) }},
+	{"PMIx", "PMIX_RANK", "", []string{"PMIX_NAMESPACE"}, "PMIX_SERVER_URI4", uriHosts},
+	{"PMI", "PMI_RANK", "PMI_SIZE", []string{"PMI_JOBID"}, "", nil},
+	{"Kubernetes", "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", nil, "JOB_COMPLETION_INDEX", indexedHost},
+	{"torchrun", "RANK", "WORLD_SIZE", []string{"TORCHELASTIC_RUN_ID"}, "MASTER_ADDR", func(value, _ string) []string { return []string{value} }},
 }
 
 // ErrNoEngine means that no variables of an engine were found.
@@ -55,10 +55,8 @@ var ErrNoEngine = errors.New("no variables of srun, mpirun, an indexed Job of Ku
 func Find(get func(string) string, self string, count int) (Place, error) {
 	for _, e := range engines {
 		p := Place{Engine: e.name, Count: count}
-		for _, name := range e.count {
-			if p.Count == 0 && get(name) != "" {
-				p.Count, _ = strconv.Atoi(get(name)) // Checked below.
-			}
+		if p.Count == 0 {
+			p.Count, _ = strconv.Atoi(get(e.count)) // Checked below.
 		}
 		if get(e.rank) == "" || p.Count == 0 && e.name == "Slurm" { // The script of a batch job is no rank.
 			continue
