@@ -276,14 +276,14 @@ func TestFabric(t *testing.T) {
 	}
 }
 
-func placed(n int, hosts []facts.HostPath, pairs ...facts.Pair) *facts.Facts {
+// placed are GPUs below root ports, on two NUMA nodes.
+func placed(n int, pairs ...facts.Pair) *facts.Facts {
 	f := linked(n, pairs...)
-	f.PCI = &facts.PCIFacts{}
 	f.NUMA = &facts.NUMAFacts{Nodes: []facts.NUMANode{{ID: 0, CPUs: "0-7"}, {ID: 1, CPUs: "8-15"}}}
-	f.Links.Hosts = hosts
+	f.PCI = &facts.PCIFacts{Devices: []facts.PCIDevice{port("0000:00:01.0", "root-port")}}
 	for i := range n {
 		node := i * 2 / n
-		d := card(gpu(i), at(2.5, 16, 32, 16))
+		d := card(gpu(i), at(2.5, 16, 32, 16), "0000:00:01.0")
 		d.NUMANode = &node
 		f.PCI.Devices = append(f.PCI.Devices, d)
 	}
@@ -298,12 +298,8 @@ func between(a, b int, path string, nvlinks int) facts.Pair {
 	return facts.Pair{A: gpu(a), B: gpu(b), Kind: "gpu-gpu", Path: path, NVLinks: &nvlinks}
 }
 
-func host(i int, at string, gts float64, width int, gbps float64) facts.HostPath {
-	return facts.HostPath{GPU: gpu(i), At: at, SpeedGTs: gts, Width: width, GBps: gbps}
-}
-
 func TestNear(t *testing.T) {
-	f := placed(2, nil, between(0, 1, "SYS", 0), toNIC(0, "0000:90:00.0", "PXB", 31.5), toNIC(0, "0000:91:00.0", "NODE", 63), toNIC(1, "0000:90:00.0", "SYS", 0),
+	f := placed(2, between(0, 1, "SYS", 0), toNIC(0, "0000:90:00.0", "PXB", 31.5), toNIC(0, "0000:91:00.0", "NODE", 63), toNIC(1, "0000:90:00.0", "SYS", 0),
 		facts.Pair{A: gpu(0), B: "0000:a0:00.0", Kind: "gpu-nvme", Path: "PIX"})
 	f.NICs = &facts.NICFacts{RDMA: []facts.RDMAPort{{Device: "mlx5_0", Address: "0000:90:00.0"}, {Device: "mlx5_1", Address: "0000:91:00.0"}}}
 	m := New(f, nil)
@@ -315,37 +311,16 @@ func TestNear(t *testing.T) {
 	expect.That(t, len(m.Near) == 0 && len(m.Notes) == 0, "of hidden paths: %v, %v", m.Near, m.Notes)
 }
 
-// TestNotes checks what is explained of how machines are built, and that nothing is where there is nothing to
-// explain.
+// TestNotes checks that the uplinks are explained which are narrower than the links of the GPUs below.
 func TestNotes(t *testing.T) {
-	pix := []facts.Pair{toNIC(0, "a", "PIX", 63), toNIC(1, "b", "PIX", 63)}
-	for _, tt := range []struct {
-		name  string
-		facts *facts.Facts
-		want  []string
-	}{
-		{"each GPU with its NIC", placed(2, []facts.HostPath{host(0, "0000:45:00.0", 32, 16, 63.015), host(1, gpu(1), 32, 16, 63.015)}, pix...), nil},
-		{
-			"narrow uplinks", placed(3, []facts.HostPath{host(0, "0000:45:00.0", 16, 8, 15.754), host(1, "0000:56:00.0", 16, 8, 15.754), host(2, "0000:67:00.0", 16, 4, 7.877)}),
-			[]string{
-				"Host copies of GPUs 0 and 1: at most 15.75 GB/s, because the switch above each GPU has a PCIe 4.0 x8 uplink. This is how the machine is built.",
-				"Host copies of GPU 2: at most 7.88 GB/s, because the switch above each GPU has a PCIe 4.0 x4 uplink. This is how the machine is built.",
-			},
-		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			m := New(tt.facts, nil)
-			if m == nil {
-				m = New(withPort(tt.facts), nil)
-			}
-			expect.NoDiff(t, tt.want, m.Notes, "it")
-		})
+	f := placed(4)
+	f.Links.Hosts = []facts.HostPath{
+		{GPU: gpu(0), At: "0000:45:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754}, {GPU: gpu(1), At: "0000:56:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754},
+		{GPU: gpu(2), At: "0000:67:00.0", SpeedGTs: 16, Width: 4, GBps: 7.877}, {GPU: gpu(3), At: gpu(3), SpeedGTs: 32, Width: 16, GBps: 63.015},
 	}
-}
-
-// withPort puts the first GPU below a root port, so that there is something to draw.
-func withPort(f *facts.Facts) *facts.Facts {
-	f.PCI.Devices[0].Ancestors = []string{"0000:00:01.0"}
-	f.PCI.Devices = append(f.PCI.Devices, port("0000:00:01.0", "root-port"))
-	return f
+	want := []string{
+		"Host copies of GPUs 0 and 1: at most 15.75 GB/s, because the switch above each GPU has a PCIe 4.0 x8 uplink. This is how the machine is built.",
+		"Host copies of GPU 2: at most 7.88 GB/s, because the switch above each GPU has a PCIe 4.0 x4 uplink. This is how the machine is built.",
+	}
+	expect.NoDiff(t, want, New(f, nil).Notes, "notes")
 }
