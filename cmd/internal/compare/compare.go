@@ -95,7 +95,6 @@ const (
 	Reading Kind = "reading"
 )
 
-// kinds are all kinds in their order.
 var kinds = []Kind{Finding, Part, Version, Setting, Figure, Fact, Reading}
 
 // Change says on which side something is.

@@ -154,7 +154,6 @@ func equal(x, y *entry) bool {
 	return reflect.DeepEqual(valueOf(x.Node), valueOf(y.Node))
 }
 
-// near reports whether two measured values may be of one thing.
 func near(x, y float64) bool {
 	return max(math.Abs(x), math.Abs(y)) <= data.Thresholds().StagedFaster*min(math.Abs(x), math.Abs(y))
 }

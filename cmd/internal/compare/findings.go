@@ -41,7 +41,6 @@ func pairs(a, b []rules.Finding) []pair {
 	return slices.Concat(all, onlyBefore, onlyAfter)
 }
 
-// compareFindings lists the findings that differ.
 func compareFindings(a, b []rules.Finding) []Item {
 	differ := func(p pair) bool { return p.before == nil || p.after == nil || !p.before.says(p.after) }
 	return lines.Map(lines.Filter(pairs(a, b), differ), pair.item)
@@ -77,12 +76,10 @@ func flat(findings []rules.Finding, under string) []*Said {
 	return all
 }
 
-// touches reports whether two findings affect a common GPU.
 func (s *Said) touches(other *Said) bool {
 	return slices.ContainsFunc(s.affects, func(address string) bool { return slices.Contains(other.affects, address) })
 }
 
-// says reports whether two findings say the same.
 func (s *Said) says(other *Said) bool {
 	return s.Severity == other.Severity && s.Confidence == other.Confidence && s.Subject == other.Subject && s.sameMessage(other)
 }
@@ -98,7 +95,6 @@ func (s *Said) sameMessage(other *Said) bool {
 		slices.EqualFunc(a, b, func(v, w string) bool { return near(number(v), number(w)) })
 }
 
-// number is the number of a measured value in a message.
 func number(s string) float64 {
 	value, _, _ := strings.Cut(s, " ")
 	n, err := strconv.ParseFloat(value, 64)

@@ -109,7 +109,6 @@ func rates(before, now *probe.Report) []report.TestRate {
 	return all
 }
 
-// slowest are the slowest transfers of the tests that a report measured.
 func slowest(r *probe.Report) (all []report.TestRate) {
 	if r == nil {
 		return nil

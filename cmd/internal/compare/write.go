@@ -33,7 +33,6 @@ func (d *Difference) Write(w io.Writer, format string, s report.Style) (err erro
 	return err
 }
 
-// headings are the headings of the kinds.
 var headings = map[Kind]string{
 	Finding: "Findings",
 	Part:    "GPUs, links and paths",
@@ -104,7 +103,6 @@ func listOf(items []Item, whole bool) []lines.Entry {
 	return all
 }
 
-// sentence is the item in one line.
 func (i Item) sentence(said string) string {
 	if i.Kind == Finding {
 		return said
@@ -179,7 +177,6 @@ func wordsChange(before, after string) string {
 	return lines.Cut(maxValue, before) + " -> " + lines.Cut(maxValue, after)
 }
 
-// finding says what changed of a finding.
 func (i Item) finding() string {
 	before, after := i.BeforeFinding, i.AfterFinding
 	switch {
@@ -212,7 +209,6 @@ func (s Said) String() string {
 	return said
 }
 
-// note is a value in brackets, where it says something.
 func (i Item) note(v any) string {
 	said := i.value(v)
 	if said == "" || said == "[]" || strings.HasPrefix(said, "{") {
@@ -257,7 +253,6 @@ func (d *Difference) closing() string {
 	return lines.Count(len(d.Items), "difference") + "."
 }
 
-// said is a side in one line.
 func (s Side) said() string {
 	verdict := string(s.State)
 	if counts := s.Counts.String(); counts != "" && s.State == report.Findings {

@@ -163,7 +163,6 @@ func (t *Target) Write(p *plan.Plan, name string) string {
 	return b.String()
 }
 
-// Comment is a text as comments.
 func (f *file) Comment(text string) string { return strings.Join(Comments(text, f.bare, width), "\n") }
 
 // Comments is a text as comments, without some characters.
@@ -187,7 +186,6 @@ func (f *file) Near(by string) string {
 	return f.Comment(by + ": each rank runs on the NUMA node of its GPU (" + f.Nodes(", ") + ").")
 }
 
-// Of are the settings of some kinds, in order.
 func (f *file) Of(kinds ...plan.Kind) []plan.Setting { return of(f.Settings, kinds...) }
 
 func of(settings []plan.Setting, kinds ...plan.Kind) []plan.Setting {
@@ -199,7 +197,6 @@ func (f *file) Limits(isNumber bool) []plan.Setting {
 	return slices.DeleteFunc(f.Of(plan.Limit), func(s plan.Setting) bool { return (s.Name == "pids") != isNumber })
 }
 
-// sameReason are settings by their reasons.
 func sameReason(settings []plan.Setting) [][]plan.Setting { return lines.Grouped(settings, Why) }
 
 // Exports are the variables for a shell; those that stand together have one reason.
@@ -270,7 +267,6 @@ func (f *file) elsewhere() (text string) {
 	return text
 }
 
-// starts reports whether the form starts a program.
 func (f *file) starts() bool { return f.script && f.Name != "env" && f.Name != "grub" }
 
 // kinds are, of each kind of setting, the target that sets it by itself, how people write it, and how docker run takes
@@ -292,7 +288,6 @@ var kinds = map[plan.Kind]struct{ home, words, flag string }{
 	plan.Mount:           {"docker", "", "--volume={n}:{v}"},
 }
 
-// filled is a form with the name and the value of a setting.
 func filled(form string, s plan.Setting) string {
 	return strings.NewReplacer("{n}", s.Name, "{v}", s.Value).Replace(form)
 }
@@ -356,7 +351,6 @@ func quotedForGRUB(s plan.Setting) string {
 // plainForGRUB are the characters that need no quotes.
 const plainForGRUB = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789=,.:_-+@/"
 
-// Parameters are the settings as the kernel command line has them.
 func (f *file) Parameters() string { return strings.Join(lines.Map(f.Settings, parameter), " ") }
 
 // GPUs counts the GPUs of the plan, at least one.

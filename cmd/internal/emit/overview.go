@@ -11,7 +11,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
-// overview is an overview of a plan while it is written.
 type overview struct{ lines.Page }
 
 // Overview is a plan for a person, in columns as a terminal has (0 for 100): what to set where, with the reasons, what else to
@@ -66,7 +65,6 @@ func (o *overview) settings(p *plan.Plan, heading string, kinds ...plan.Kind) {
 	}
 }
 
-// ranks writes where each rank belongs, where that makes a difference.
 func (o *overview) ranks(p *plan.Plan) {
 	hasNICs := func(r plan.Rank) bool { return len(r.NICs) > 0 }
 	if len(p.Ranks) < 2 || !p.Bind && !slices.ContainsFunc(p.Ranks, hasNICs) {

@@ -68,7 +68,6 @@ func groupsOf(nodes []*Node) []group {
 	})
 }
 
-// associate finds what the nodes of a cause have in common.
 func (c *Cause) associate(nodes []*Node, groups []group, tried int) {
 	affected := set{}
 	for _, name := range c.Nodes {

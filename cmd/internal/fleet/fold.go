@@ -99,7 +99,6 @@ func worse(a, b int) int {
 	return a
 }
 
-// causesOf groups the findings of all nodes by rule.
 func causesOf(nodes []*Node) []Cause {
 	type found struct {
 		Finding

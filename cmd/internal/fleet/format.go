@@ -10,7 +10,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
-// writers write the formats, by name.
 var writers = map[string]func(b *bytes.Buffer, f *Fleet, s report.Style){
 	"text": writeText, "json": func(b *bytes.Buffer, f *Fleet, _ report.Style) { report.Encode(b, f) }, "markdown": writeMarkdown, "html": writeHTML, "prometheus": writePrometheus,
 }

@@ -51,14 +51,12 @@ type page struct {
 	MoreCauses int
 }
 
-// filter is a cause by which the picture is filtered.
 type filter struct {
 	Key         int
 	Class, Text string
 	Nodes       int
 }
 
-// writeHTML writes it as a page for a browser.
 func writeHTML(b *bytes.Buffer, f *Fleet, _ report.Style) {
 	f = lines.Clean(f, false)
 	p := page{Fleet: f, Class: f.class(), Causes: f.Causes[:min(len(f.Causes), pageLimits.causes)], Sections: f.sections(pageLimits)}

@@ -117,7 +117,6 @@ func traitsOf(nodes []*Node) []facts.FleetTrait {
 	return all
 }
 
-// rowOf is what the table says of a trait.
 func rowOf(trait string) data.FleetTrait {
 	rows := data.Fleet().Traits
 	if i := slices.IndexFunc(rows, func(r data.FleetTrait) bool { return r.Name == trait }); i >= 0 {

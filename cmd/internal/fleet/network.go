@@ -49,7 +49,6 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 	return err
 }
 
-// notRun names the nodes and counts the pairs that were not tested, with the reasons.
 func notRun(r *nodes.Report) (all []string) {
 	absent := lines.Filter(r.Nodes, func(n nodes.Peer) bool { return n.State == nodes.StateAbsent || n.State == nodes.StateUnknown })
 	all = lines.Map(absent, func(n nodes.Peer) string { return fmt.Sprintf("%s (%s)", n.Name, cmp.Or(n.Reason, n.State)) })
@@ -62,7 +61,6 @@ func notRun(r *nodes.Report) (all []string) {
 	return all
 }
 
-// networkHead counts the nodes and the pairs.
 func networkHead(r *nodes.Report) string {
 	gpus, fit, outcomes := 0, 0, map[string]int{}
 	for _, n := range r.Nodes {
@@ -85,7 +83,6 @@ func networkHead(r *nodes.Report) string {
 	return head
 }
 
-// told is how a run went.
 func told(r nodes.Run) string {
 	if r.Outcome != probe.OK {
 		first := ""
@@ -107,7 +104,6 @@ func told(r nodes.Run) string {
 	return strings.Join(said, ", ")
 }
 
-// matrix shows each pair: its bandwidth, or its outcome.
 func matrix(r *nodes.Report) [][]string {
 	cell := map[[2]string]string{}
 	for _, p := range r.Pairs {
@@ -151,7 +147,6 @@ func Accused(b nodes.Blame) string {
 	return fmt.Sprintf("%s %s", names, is)
 }
 
-// accused is what jobs found to be at fault between nodes.
 func (f *Fleet) accused() []string {
 	var all []string
 	for _, job := range f.Networks {
@@ -176,7 +171,6 @@ func NetworkExitCode(r *nodes.Report) int {
 	return 0
 }
 
-// joinNetworks gives each node the bandwidth of its pairs with others.
 func (r *Reading) joinNetworks() {
 	for _, job := range r.Networks {
 		values := map[string][]float64{}

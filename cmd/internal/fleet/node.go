@@ -167,7 +167,6 @@ func nameParts(name string) []string {
 	return parts[:min(len(parts)-1, maxNameParts)]
 }
 
-// plausible reports whether a rate can have been measured.
 func plausible(gbps *float64) bool { return gbps != nil && *gbps > 0 && *gbps < maxRate }
 
 // measure takes the rates of the transfers, the median of all with like paths and each pair, and those of the collectives. A

@@ -14,7 +14,6 @@ type rack struct {
 	Cells []cell
 }
 
-// cell is a node in the picture.
 type cell struct{ Name, Class, Title string }
 
 // draw makes the picture: each node in its rack. If names tell of no racks, all are in one.

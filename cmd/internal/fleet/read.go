@@ -118,7 +118,6 @@ func (r *Reading) names(ctx context.Context, p string) ([]string, error) {
 	return []string{p}, nil
 }
 
-// list lists the files of a folder.
 func (r *Reading) list(ctx context.Context, root string) (names []string, err error) {
 	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		switch {
@@ -138,7 +137,6 @@ func (r *Reading) list(ctx context.Context, root string) (names []string, err er
 	return names, err
 }
 
-// take adds what was read elsewhere.
 func (r *Reading) take(one *Reading) {
 	for _, n := range one.Nodes {
 		r.add(n)
@@ -168,7 +166,6 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// read reads the reports in a file, or on standard input.
 func read(ctx context.Context, name string, stdin io.Reader) *Reading {
 	one := &Reading{byName: map[string]int{}}
 	if name == "-" {
@@ -192,12 +189,10 @@ func read(ctx context.Context, name string, stdin io.Reader) *Reading {
 	return one
 }
 
-// nodeName is what a file's name says of the node.
 func nodeName(file string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(path.Base(filepath.ToSlash(file)), ".gz"), ".json")
 }
 
-// stream reads an archive, or reports after each other.
 func (r *Reading) stream(ctx context.Context, of input, from io.Reader) {
 	in, isTar, err := unpack(from)
 	switch {
@@ -385,7 +380,6 @@ func (r *Reading) add(n *Node) {
 	r.Nodes = append(r.Nodes, n)
 }
 
-// lost is a problem with what may have been the report of a node.
 func (r *Reading) lost(source, reason string) {
 	r.problem(Problem{Source: source, Reason: reason, Lost: true})
 }

@@ -16,7 +16,6 @@ func Joins(f *facts.Facts) []Join {
 	return b.joins()
 }
 
-// joins gathers the links between GPUs that are not PCIe, those that are alike as one.
 func (b *builder) joins() []Join {
 	var all []Join
 	for _, p := range b.facts.Links.All() {
@@ -39,7 +38,6 @@ func (b *builder) joins() []Join {
 	return all
 }
 
-// joinOf is how two GPUs are joined beside PCIe, if they are.
 func (b *builder) joinOf(p facts.Pair) (Join, bool) {
 	switch {
 	case p.Kind != "gpu-gpu" || b.names[p.A] == "" || b.names[p.B] == "":

@@ -161,7 +161,6 @@ func New(f *facts.Facts, faults []Fault) *Machine {
 	return m
 }
 
-// builder draws one machine.
 type builder struct {
 	facts  *facts.Facts
 	faults []Fault
@@ -232,7 +231,6 @@ func (b *builder) name(gpus []string) {
 	}
 }
 
-// processors is the node above all.
 func (b *builder) processors() *Node {
 	n := &Node{Kind: Processors, Name: "Processors"}
 	if h := b.facts.Host; h != nil && h.CPU != nil {

@@ -315,8 +315,10 @@ func TestNear(t *testing.T) {
 func TestNotes(t *testing.T) {
 	f := placed(4)
 	f.Links.Hosts = []facts.HostPath{
-		{GPU: gpu(0), At: "0000:45:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754}, {GPU: gpu(1), At: "0000:56:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754},
-		{GPU: gpu(2), At: "0000:67:00.0", SpeedGTs: 16, Width: 4, GBps: 7.877}, {GPU: gpu(3), At: gpu(3), SpeedGTs: 32, Width: 16, GBps: 63.015},
+		{GPU: gpu(0), At: "0000:45:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754},
+		{GPU: gpu(1), At: "0000:56:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754},
+		{GPU: gpu(2), At: "0000:67:00.0", SpeedGTs: 16, Width: 4, GBps: 7.877},
+		{GPU: gpu(3), At: gpu(3), SpeedGTs: 32, Width: 16, GBps: 63.015},
 	}
 	want := []string{
 		"Host copies of GPUs 0 and 1: at most 15.75 GB/s, because the switch above each GPU has a PCIe 4.0 x8 uplink. This is how the machine is built.",
