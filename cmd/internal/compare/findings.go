@@ -2,7 +2,6 @@ package compare
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -156,41 +155,6 @@ func factsOf(d *report.Document) *facts.Facts {
 	return f
 }
 
-// followMoves gives both sides the facts of their reports where one has no others. It finds the GPUs that have another PCI
-// address on side B, by their UUIDs, and calls them by their UUIDs on both sides: what is known of them is then compared.
-func followMoves(a, b Input) (x, y Input, items []Item) {
-	if a.Facts == nil || b.Facts == nil {
-		a.Facts, b.Facts = factsOf(a.Report), factsOf(b.Report)
-	}
-	before, after := addressesByUUID(a), addressesByUUID(b)
-	var pairsA, pairsB []string
-	for uuid, address := range before {
-		if now := after[uuid]; now != "" && now != address {
-			name := "GPU " + uuid
-			pairsA, pairsB = append(pairsA, address, name), append(pairsB, now, name)
-			items = append(items, Item{
-				Kind: Part, Change: Changed, Path: "gpus.devices[" + name + "].address", Before: address, After: now, pattern: "gpus.devices[].address", at: name,
-			})
-		}
-	}
-	if len(items) == 0 {
-		return a, b, nil
-	}
-	return a.renamed(pairsA), b.renamed(pairsB), items
-}
-
-// addressesByUUID are the addresses of GPUs whose UUID is known. A stand-in tells nothing
-// where each side has its own.
-func addressesByUUID(in Input) map[string]string {
-	by := map[string]string{}
-	for _, g := range in.Facts.GPUs.All() {
-		if g.UUID != "" && g.Address != "" && (in.SharedNames || !standIn.MatchString(g.UUID)) {
-			by[g.UUID] = g.Address
-		}
-	}
-	return by
-}
-
 // standIn is a UUID or the name of a host that takes the place of another
 // (docs/redaction.md).
 var standIn = lazy.New(`00000000-0000-0000-0000-|^host-[0-9]+$`)
@@ -203,28 +167,4 @@ func Replaced(s Input) bool {
 	f := cmp.Or(s.Facts, &facts.Facts{})
 	isStandIn := func(g facts.GPU) bool { return standIn.MatchString(g.UUID) }
 	return f.Host != nil && standIn.MatchString(f.Host.Hostname) || slices.ContainsFunc(f.GPUs.All(), isStandIn)
-}
-
-// renamed replaces strings in all that a side holds.
-func (in Input) renamed(pairs []string) Input {
-	replacer := strings.NewReplacer(pairs...)
-	in.Facts = through(replacer, in.Facts)
-	d := *in.Report
-	d.Findings, d.Waived = *through(replacer, &d.Findings), *through(replacer, &d.Waived)
-	in.Report = &d
-	return in
-}
-
-// through returns a copy of a value whose strings were replaced. The value is of a JSON
-// document of gpudoctor's own, and so are the replacements.
-func through[T any](replacer *strings.Replacer, v *T) *T {
-	out := new(T)
-	raw, err := json.Marshal(v)
-	if err == nil {
-		err = json.Unmarshal([]byte(replacer.Replace(string(raw))), out)
-	}
-	if err != nil {
-		return v // It is compared as it is.
-	}
-	return out
 }

@@ -21,8 +21,7 @@ func Since(before, now Input) *report.Baseline {
 	if before.Report.Host.Summary != now.Report.Host.Summary {
 		b.Notes = append(b.Notes, "the machine of the earlier report was described as: "+before.Report.Host.Summary)
 	}
-	x, y, _ := followMoves(before, now)
-	for _, p := range pairs(x.Report.AllFindings(), y.Report.AllFindings()) {
+	for _, p := range pairs(before.Report.AllFindings(), now.Report.AllFindings()) {
 		if p.before == nil {
 			b.New = append(b.New, findingOf(p.after))
 			continue
