@@ -127,54 +127,43 @@ func indexedHost(index, self string) []string {
 	return []string{job + "-0." + domain}
 }
 
+// maxName bounds a name in bytes: that of a host has no more.
+const maxName = 255
+
 // Expand expands a list of hosts as Slurm writes it, "node[1-3,07],gpu-a"; nil if it is malformed, or has more than most.
 func Expand(list string, most int) []string {
 	var all []string
-	depth, begin := 0, 0
-	for i, c := range list + "," {
-		switch {
-		case c == '[':
-			depth++
-		case c == ']':
-			depth--
-		case c == ',' && depth == 0:
-			hosts := expandWord(list[begin:i], most)
-			if hosts == nil || len(all)+len(hosts) > most {
+	names := []string{""} // Those of the word so far.
+	for list += ","; list != ""; {
+		end := strings.IndexAny(list, "[],")
+		ends := []string{list[:end]}
+		sign, rest := list[end], list[end+1:]
+		if sign == '[' {
+			inside, after, _ := strings.Cut(rest, "]")
+			ends, rest = numbered(list[:end], inside, most/len(names)), after
+		}
+		if ends == nil || sign == ']' || len(names[0])+end > maxName {
+			return nil
+		}
+		var longer []string
+		for _, name := range names {
+			for _, e := range ends {
+				longer = append(longer, name+e)
+			}
+		}
+		if names = longer; sign == ',' {
+			if names[0] == "" || len(all)+len(names) > most {
 				return nil
 			}
-			all, begin = append(all, hosts...), i+1
+			all, names = append(all, names...), []string{""}
 		}
-	}
-	if depth != 0 {
-		return nil
+		list = rest
 	}
 	return all
 }
 
-// maxBrackets bounds the ranges of one name; Slurm's names have up to five dimensions (HIGHEST_DIMENSIONS).
-const maxBrackets = 8
-
-// expandWord expands one name with several brackets.
-func expandWord(word string, most int) []string {
-	if strings.Count(word, "[") > maxBrackets {
-		return nil
-	}
-	prefix, inside, ok := strings.Cut(word, "[")
-	if !ok {
-		if word == "" || strings.Contains(word, "]") {
-			return nil
-		}
-		return []string{word}
-	}
-	ranges, suffix, ok := strings.Cut(inside, "]")
-	if !ok {
-		return nil
-	}
-	ends := []string{""}
-	if suffix != "" {
-		ends = expandWord(suffix, most)
-	}
-	var all []string
+// numbered is a text with each number of ranges behind it, "1-3,07"; nil if they are malformed, or have more than most.
+func numbered(text, ranges string, most int) (all []string) {
 	for r := range strings.SplitSeq(ranges, ",") {
 		low, high, is := strings.Cut(r, "-")
 		if !is {
@@ -182,13 +171,11 @@ func expandWord(word string, most int) []string {
 		}
 		from, err := strconv.ParseUint(low, 10, 32)
 		to, err2 := strconv.ParseUint(high, 10, 32)
-		if err != nil || err2 != nil || to < from || to-from >= uint64(most) || len(ends)*int(to-from+1)+len(all) > most {
+		if err != nil || err2 != nil || len(low) > maxName || to < from || to-from >= uint64(max(most-len(all), 0)) {
 			return nil
 		}
 		for n := from; n <= to; n++ {
-			for _, end := range ends {
-				all = append(all, fmt.Sprintf("%s%0*d%s", prefix, len(low), n, end))
-			}
+			all = append(all, fmt.Sprintf("%s%0*d", text, len(low), n))
 		}
 	}
 	return all
