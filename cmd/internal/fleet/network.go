@@ -91,17 +91,13 @@ func told(r nodes.Run) string {
 		}
 		return fmt.Sprintf("%s, %s%s", r.Outcome, r.Reason, first)
 	}
-	said := []string{string(r.Outcome)}
-	if r.BusGBps != nil {
-		said = append(said, fmt.Sprintf("%.3g GB/s", *r.BusGBps))
+	figure := func(form string, v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return fmt.Sprintf(form, *v)
 	}
-	if r.Microseconds != nil {
-		said = append(said, fmt.Sprintf("%.3g us for 8 bytes", *r.Microseconds))
-	}
-	if r.Transport != "" {
-		said = append(said, r.Transport)
-	}
-	return strings.Join(said, ", ")
+	return lines.Joined(", ", string(r.Outcome), figure("%.3g GB/s", r.BusGBps), figure("%.3g us for 8 bytes", r.Microseconds), r.Transport)
 }
 
 func matrix(r *nodes.Report) [][]string {
