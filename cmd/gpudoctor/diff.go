@@ -35,7 +35,7 @@ func diffCommand() *cli.Command {
 		ArgsUsage: "A B",
 		Description: `A and B are JSON reports (check -o FILE.json), snapshots, facts files, examples,
 or copies of /sys and /proc (a folder or an archive), in any combination. Rules are applied to recordings first. Devices are matched by
-PCI address or UUID. Values that change all the time, such as times, process IDs
+PCI address. Values that change all the time, such as times, process IDs
 and used memory, are left out. Measured values that differ by no more than normal
 variation between runs count as equal.
 
@@ -199,10 +199,9 @@ func redactSides(choice redactChoice, sides []compare.Input, stdout io.Writer) {
 	redactor := host.NewSecretsRedactor()
 	if choice == redactAll || stdio.IsFile(stdout) {
 		redactor = host.NewRedactor()
-		for i, s := range sides {
+		for _, s := range sides {
 			redactor.Study(s.Facts)
 			redactor.Study(s.Report)
-			sides[i].SharedNames = !compare.Replaced(s)
 		}
 	}
 	for i, s := range sides {

@@ -27,7 +27,7 @@ type Place struct {
 type engine struct {
 	name  string
 	rank  string
-	count []string
+	count string
 	job   []string
 	// hosts is the variable that says where the ranks are, and read what reads it, given the full name of this host.
 	hosts string
@@ -39,12 +39,12 @@ type engine struct {
 // variables of a step), PMIx 4.2 (pmix_client_init), Hydra of MPICH 4.2 (pmi1), the documentation of indexed jobs of Kubernetes,
 // and of torchrun.
 var engines = []engine{
-	{"Open MPI", "OMPI_COMM_WORLD_RANK", []string{"OMPI_COMM_WORLD_SIZE"}, []string{"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}, "OMPI_MCA_orte_hnp_uri", uriHosts},
-	{"Slurm", "SLURM_PROCID", []string{"SLURM_STEP_NUM_TASKS"}, []string{"SLURM_JOB_ID", "SLURM_STEP_ID"}, "SLURM_STEP_NODELIST", func(list, _ string) []string { return Expand(list, MaxNodes) }},
-	{"PMIx", "PMIX_RANK", nil, []string{"PMIX_NAMESPACE"}, "PMIX_SERVER_URI4", uriHosts},
-	{"PMI", "PMI_RANK", []string{"PMI_SIZE"}, []string{"PMI_JOBID"}, "", nil},
-	{"Kubernetes", "JOB_COMPLETION_INDEX", []string{"JOB_COMPLETIONS"}, nil, "JOB_COMPLETION_INDEX", indexedHost},
-	{"torchrun", "RANK", []string{"WORLD_SIZE"}, []string{"TORCHELASTIC_RUN_ID"}, "MASTER_ADDR", func(value, _ string) []string { return []string{value} }},
+	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", []string{"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}, "OMPI_MCA_orte_hnp_uri", uriHosts},
+	{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", []string{"SLURM_JOB_ID", "SLURM_STEP_ID"}, "SLURM_STEP_NODELIST", func(list, _ string) []string { return Expand(list, MaxNodes) }},
+	{"PMIx", "PMIX_RANK", "", []string{"PMIX_NAMESPACE"}, "PMIX_SERVER_URI4", uriHosts},
+	{"PMI", "PMI_RANK", "PMI_SIZE", []string{"PMI_JOBID"}, "", nil},
+	{"Kubernetes", "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", nil, "JOB_COMPLETION_INDEX", indexedHost},
+	{"torchrun", "RANK", "WORLD_SIZE", []string{"TORCHELASTIC_RUN_ID"}, "MASTER_ADDR", func(value, _ string) []string { return []string{value} }},
 }
 
 // ErrNoEngine means that no variables of an engine were found.
@@ -54,10 +54,8 @@ var ErrNoEngine = errors.New("no variables of srun, mpirun, an indexed Job of Ku
 func Find(get func(string) string, self string, count int) (Place, error) {
 	for _, e := range engines {
 		p := Place{Engine: e.name, Count: count}
-		for _, name := range e.count {
-			if p.Count == 0 && get(name) != "" {
-				p.Count, _ = strconv.Atoi(get(name)) // Checked below.
-			}
+		if p.Count == 0 {
+			p.Count, _ = strconv.Atoi(get(e.count)) // Checked below.
 		}
 		if get(e.rank) == "" || p.Count == 0 && e.name == "Slurm" { // The script of a batch job is no rank.
 			continue
@@ -128,53 +126,43 @@ func indexedHost(index, self string) []string {
 	return []string{job + "-0." + domain}
 }
 
+// maxName bounds a name in bytes: that of a host has no more.
+const maxName = 255
+
 // Expand expands a list of hosts as Slurm writes it, "node[1-3,07],gpu-a"; nil if it is malformed, or has more than most.
 func Expand(list string, most int) []string {
 	var all []string
-	depth, begin := 0, 0
-	for i, c := range list + "," {
-		switch {
-		case c == '[':
-			depth++
-		case c == ']':
-			depth--
-		case c == ',' && depth == 0:
-			hosts := expandWord(list[begin:i], most)
-			if hosts == nil || len(all)+len(hosts) > most {
+	names := []string{""} // Those of the word so far.
+	for list += ","; list != ""; {
+		end := strings.IndexAny(list, "[],")
+		ends := []string{list[:end]}
+		sign, rest := list[end], list[end+1:]
+		if sign == '[' {
+			inside, after, _ := strings.Cut(rest, "]")
+			ends, rest = numbered(list[:end], inside, most/len(names)), after
+		}
+		if ends == nil || sign == ']' || len(names[0])+end > maxName {
+			return nil
+		}
+		var longer []string
+		for _, name := range names {
+			for _, e := range ends {
+				longer = append(longer, name+e)
+			}
+		}
+		if names = longer; sign == ',' {
+			if names[0] == "" || len(all)+len(names) > most {
 				return nil
 			}
-			all, begin = append(all, hosts...), i+1
+			all, names = append(all, names...), []string{""}
 		}
-	}
-	if depth != 0 {
-		return nil
+		list = rest
 	}
 	return all
 }
 
-// maxBrackets bounds the ranges of one name; Slurm's names have up to five dimensions (HIGHEST_DIMENSIONS).
-const maxBrackets = 8
-
-func expandWord(word string, most int) []string {
-	if strings.Count(word, "[") > maxBrackets {
-		return nil
-	}
-	prefix, inside, ok := strings.Cut(word, "[")
-	if !ok {
-		if word == "" || strings.Contains(word, "]") {
-			return nil
-		}
-		return []string{word}
-	}
-	ranges, suffix, ok := strings.Cut(inside, "]")
-	if !ok {
-		return nil
-	}
-	ends := []string{""}
-	if suffix != "" {
-		ends = expandWord(suffix, most)
-	}
-	var all []string
+// numbered is a text with each number of ranges behind it, "1-3,07"; nil if they are malformed, or have more than most.
+func numbered(text, ranges string, most int) (all []string) {
 	for r := range strings.SplitSeq(ranges, ",") {
 		low, high, is := strings.Cut(r, "-")
 		if !is {
@@ -182,13 +170,11 @@ func expandWord(word string, most int) []string {
 		}
 		from, err := strconv.ParseUint(low, 10, 32)
 		to, err2 := strconv.ParseUint(high, 10, 32)
-		if err != nil || err2 != nil || to < from || to-from >= uint64(most) || len(ends)*int(to-from+1)+len(all) > most {
+		if err != nil || err2 != nil || len(low) > maxName || to < from || to-from >= uint64(max(most-len(all), 0)) {
 			return nil
 		}
 		for n := from; n <= to; n++ {
-			for _, end := range ends {
-				all = append(all, fmt.Sprintf("%s%0*d%s", prefix, len(low), n, end))
-			}
+			all = append(all, fmt.Sprintf("%s%0*d", text, len(low), n))
 		}
 	}
 	return all

@@ -317,38 +317,37 @@ func (x *examination) explain(b *Blame) {
 }
 
 // differences are the settings and versions of which the nodes that came have different values.
-func differences(all []Peer) []Difference {
-	values := map[string]map[string]string{}
+func differences(all []Peer) (found []Difference) {
+	came := slices.DeleteFunc(slices.Clone(all), func(n Peer) bool { return n.State == StateAbsent })
 	names := map[string]bool{"NCCL": true}
-	var came []Peer
-	for _, n := range all {
-		if n.State != StateAbsent {
-			came = append(came, n)
-			values[n.Name] = map[string]string{"NCCL": n.Version}
-			maps.Copy(values[n.Name], n.Settings)
-			for name := range n.Settings {
-				names[name] = true
-			}
+	for _, n := range came {
+		for name := range n.Settings {
+			names[name] = true
 		}
 	}
-	var found []Difference
+	delete(names, "NCCL_HOSTID") // Where each node has its own value, that is on purpose.
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		count := map[string]int{}
+		byValue := map[string][]string{}
 		for _, n := range came {
-			count[values[n.Name][name]]++
+			value := n.Settings[name]
+			if name == "NCCL" {
+				value = n.Version
+			}
+			byValue[value] = append(byValue[value], n.Name)
 		}
 		d := Difference{Name: name, Others: map[string]string{}}
-		for _, value := range slices.Sorted(maps.Keys(count)) {
-			if count[value] > count[d.Common] {
+		for _, value := range slices.Sorted(maps.Keys(byValue)) {
+			if len(byValue[value]) > len(byValue[d.Common]) {
 				d.Common = value
 			}
 		}
-		if len(count) == 1 || 2*count[d.Common] < len(came) || name == "NCCL_HOSTID" { // Where each node has its own value, that is on purpose.
+		if len(byValue) == 1 || 2*len(byValue[d.Common]) < len(came) {
 			continue
 		}
-		for _, n := range came {
-			if v := values[n.Name][name]; v != d.Common {
-				d.Others[n.Name] = v
+		delete(byValue, d.Common)
+		for value, nodes := range byValue {
+			for _, n := range nodes {
+				d.Others[n] = value
 			}
 		}
 		found = append(found, d)

@@ -24,9 +24,6 @@ type Input struct {
 	// Report is what was found. Facts are what was read; nil where only a report is there.
 	Report *report.Document
 	Facts  *facts.Facts
-	// SharedNames is true where stand-ins took the place of names on both sides at once, so
-	// that the same one stands for the same thing.
-	SharedNames bool
 }
 
 // Form is what a side was read from.
@@ -95,7 +92,6 @@ const (
 	Reading Kind = "reading"
 )
 
-// kinds are all kinds in their order.
 var kinds = []Kind{Finding, Part, Version, Setting, Figure, Fact, Reading}
 
 // Change says on which side something is.
@@ -161,10 +157,10 @@ func Compare(version string, a, b Input) *Difference {
 	}
 	if a.Facts == nil || b.Facts == nil {
 		d.note("A report contains few facts: only the GPUs, the system, the driver and the transfers were compared. Compare two recordings for all facts (gpudoctor snapshot)")
+		a.Facts, b.Facts = factsOf(a.Report), factsOf(b.Report)
 	}
-	a, b, moved := followMoves(a, b)
 	d.Items = append(d.Items, slices.Concat(
-		moved, compareFindings(a.Report.AllFindings(), b.Report.AllFindings()),
+		compareFindings(a.Report.AllFindings(), b.Report.AllFindings()),
 		skippedOnly(New, b.Report, a.Report), skippedOnly(Gone, a.Report, b.Report), foldLost(compareFacts(a.Facts, b.Facts)),
 	)...)
 	slices.SortStableFunc(d.Items, Item.compare)

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -32,13 +33,13 @@ func compareFacts(a, b *facts.Facts) []Item {
 		switch {
 		case x != nil && y != nil:
 			if (x.IsLeaf() || y.IsLeaf()) && !equal(x, y) {
-				items = append(items, changed(x, y))
+				items = append(items, itemOf(x, y))
 			}
 		case lacking[all[path].Parent]:
 			lacking[all[path].Node] = true
 		default:
 			lacking[all[path].Node] = true
-			items = append(items, oneSided(x, y))
+			items = append(items, itemOf(x, y))
 		}
 	}
 	return items
@@ -122,29 +123,21 @@ func valueOf(n *facts.Node) any {
 	return all
 }
 
-func (e *entry) item(change Change) Item {
-	return Item{Kind: kindOf(e.pattern), Change: change, Path: e.path, pattern: e.pattern, at: strings.Join(e.names, " ")}
-}
-
-// changed is a value that both sides know.
-func changed(x, y *entry) Item {
-	i := x.item(Changed)
-	i.Before, i.After = valueOf(x.Node), valueOf(y.Node)
-	return i
-}
-
-// oneSided is what is on one side only: an element that the other side lacks, or a fact
-// that it does not know.
-func oneSided(x, y *entry) Item {
-	var i Item
-	if y == nil {
-		i = x.item(Gone)
-		i.Before = valueOf(x.Node)
+// itemOf is a difference between two values. One of them is nil where its side lacks the element, or does not know the fact.
+func itemOf(x, y *entry) Item {
+	e := cmp.Or(x, y)
+	i := Item{Kind: kindOf(e.pattern), Change: Changed, Path: e.path, pattern: e.pattern, at: strings.Join(e.names, " ")}
+	if x == nil {
+		i.Change = New
 	} else {
-		i = y.item(New)
+		i.Before = valueOf(x.Node)
+	}
+	if y == nil {
+		i.Change = Gone
+	} else {
 		i.After = valueOf(y.Node)
 	}
-	if !strings.HasSuffix(i.pattern, "]") && i.Kind != Part {
+	if i.Change != Changed && !strings.HasSuffix(i.pattern, "]") && i.Kind != Part {
 		i.Kind = Reading
 	}
 	return i
@@ -161,7 +154,6 @@ func equal(x, y *entry) bool {
 	return reflect.DeepEqual(valueOf(x.Node), valueOf(y.Node))
 }
 
-// near reports whether two measured values may be of one thing.
 func near(x, y float64) bool {
 	return max(math.Abs(x), math.Abs(y)) <= data.Thresholds().StagedFaster*min(math.Abs(x), math.Abs(y))
 }

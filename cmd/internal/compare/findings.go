@@ -2,7 +2,6 @@ package compare
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -41,7 +40,6 @@ func pairs(a, b []rules.Finding) []pair {
 	return slices.Concat(all, onlyBefore, onlyAfter)
 }
 
-// compareFindings lists the findings that differ.
 func compareFindings(a, b []rules.Finding) []Item {
 	differ := func(p pair) bool { return p.before == nil || p.after == nil || !p.before.says(p.after) }
 	return lines.Map(lines.Filter(pairs(a, b), differ), pair.item)
@@ -49,10 +47,10 @@ func compareFindings(a, b []rules.Finding) []Item {
 
 // item names a finding by the side that has it, A first if both have.
 func (p pair) item() Item {
-	change, named := Changed, p.before
+	change, named := Changed, cmp.Or(p.before, p.after)
 	switch {
 	case p.before == nil:
-		change, named = New, p.after
+		change = New
 	case p.after == nil:
 		change = Gone
 	}
@@ -77,12 +75,10 @@ func flat(findings []rules.Finding, under string) []*Said {
 	return all
 }
 
-// touches reports whether two findings affect a common GPU.
 func (s *Said) touches(other *Said) bool {
 	return slices.ContainsFunc(s.affects, func(address string) bool { return slices.Contains(other.affects, address) })
 }
 
-// says reports whether two findings say the same.
 func (s *Said) says(other *Said) bool {
 	return s.Severity == other.Severity && s.Confidence == other.Confidence && s.Subject == other.Subject && s.sameMessage(other)
 }
@@ -98,7 +94,6 @@ func (s *Said) sameMessage(other *Said) bool {
 		slices.EqualFunc(a, b, func(v, w string) bool { return near(number(v), number(w)) })
 }
 
-// number is the number of a measured value in a message.
 func number(s string) float64 {
 	value, _, _ := strings.Cut(s, " ")
 	n, err := strconv.ParseFloat(value, 64)
@@ -160,76 +155,16 @@ func factsOf(d *report.Document) *facts.Facts {
 	return f
 }
 
-// followMoves gives both sides the facts of their reports where one has no others. It finds the GPUs that have another PCI
-// address on side B, by their UUIDs, and calls them by their UUIDs on both sides: what is known of them is then compared.
-func followMoves(a, b Input) (x, y Input, items []Item) {
-	if a.Facts == nil || b.Facts == nil {
-		a.Facts, b.Facts = factsOf(a.Report), factsOf(b.Report)
-	}
-	before, after := addressesByUUID(a), addressesByUUID(b)
-	var pairsA, pairsB []string
-	for uuid, address := range before {
-		if now := after[uuid]; now != "" && now != address {
-			name := "GPU " + uuid
-			pairsA, pairsB = append(pairsA, address, name), append(pairsB, now, name)
-			items = append(items, Item{
-				Kind: Part, Change: Changed, Path: "gpus.devices[" + name + "].address", Before: address, After: now, pattern: "gpus.devices[].address", at: name,
-			})
-		}
-	}
-	if len(items) == 0 {
-		return a, b, nil
-	}
-	return a.renamed(pairsA), b.renamed(pairsB), items
-}
-
-// addressesByUUID are the addresses of GPUs whose UUID is known. A stand-in tells nothing
-// where each side has its own.
-func addressesByUUID(in Input) map[string]string {
-	by := map[string]string{}
-	if in.Facts.GPUs == nil {
-		return by
-	}
-	for _, g := range in.Facts.GPUs.Devices {
-		if g.UUID != "" && g.Address != "" && (in.SharedNames || !standIn.MatchString(g.UUID)) {
-			by[g.UUID] = g.Address
-		}
-	}
-	return by
-}
-
 // standIn is a UUID or the name of a host that takes the place of another
 // (docs/redaction.md).
 var standIn = lazy.New(`00000000-0000-0000-0000-|^host-[0-9]+$`)
 
-// Redacted reports whether stand-ins took the place of names in facts.
-func Redacted(f *facts.Facts) bool {
-	if f.Host != nil && standIn.MatchString(f.Host.Hostname) {
+// Replaced reports whether stand-ins took the place of names.
+func Replaced(s Input) bool {
+	if s.Report.Redacted == report.RedactedNames {
 		return true
 	}
-	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return standIn.MatchString(g.UUID) })
-}
-
-// renamed replaces strings in all that a side holds.
-func (in Input) renamed(pairs []string) Input {
-	replacer := strings.NewReplacer(pairs...)
-	in.Facts = through(replacer, in.Facts)
-	d := *in.Report
-	d.Findings, d.Waived = *through(replacer, &d.Findings), *through(replacer, &d.Waived)
-	in.Report = &d
-	return in
-}
-
-// through returns a copy of a value whose strings were replaced. The value is of a JSON
-// document of gpudoctor's own, and so are the replacements.
-func through[T any](replacer *strings.Replacer, v *T) *T {
-	out := new(T)
-	raw, err := json.Marshal(v)
-	if err == nil {
-		err = json.Unmarshal([]byte(replacer.Replace(string(raw))), out)
-	}
-	if err != nil {
-		return v // It is compared as it is.
-	}
-	return out
+	f := cmp.Or(s.Facts, &facts.Facts{})
+	isStandIn := func(g facts.GPU) bool { return standIn.MatchString(g.UUID) }
+	return f.Host != nil && standIn.MatchString(f.Host.Hostname) || slices.ContainsFunc(f.GPUs.All(), isStandIn)
 }

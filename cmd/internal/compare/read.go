@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +31,7 @@ func ReadReport(name string, data []byte) (*report.Document, error) {
 		return nil, fmt.Errorf("read %s: %w: its schema is %q, and this one reads %q", name, ErrNewer, head.Schema, report.Schema)
 	}
 	d := &report.Document{}
-	if err := json.NewDecoder(bytes.NewReader(data)).Decode(d); err != nil {
+	if err := json.Unmarshal(data, d); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	return d, nil

@@ -21,8 +21,7 @@ func Since(before, now Input) *report.Baseline {
 	if before.Report.Host.Summary != now.Report.Host.Summary {
 		b.Notes = append(b.Notes, "the machine of the earlier report was described as: "+before.Report.Host.Summary)
 	}
-	x, y, _ := followMoves(before, now)
-	for _, p := range pairs(x.Report.AllFindings(), y.Report.AllFindings()) {
+	for _, p := range pairs(before.Report.AllFindings(), now.Report.AllFindings()) {
 		if p.before == nil {
 			b.New = append(b.New, findingOf(p.after))
 			continue
@@ -109,7 +108,6 @@ func rates(before, now *probe.Report) []report.TestRate {
 	return all
 }
 
-// slowest are the slowest transfers of the tests that a report measured.
 func slowest(r *probe.Report) (all []report.TestRate) {
 	if r == nil {
 		return nil
@@ -120,9 +118,4 @@ func slowest(r *probe.Report) (all []report.TestRate) {
 		all = append(all, report.TestRate{Test: alike[0].Test, After: slices.Min(gbps)})
 	}
 	return all
-}
-
-// Replaced reports whether stand-ins took the place of names.
-func Replaced(s Input) bool {
-	return s.Report.Redacted == report.RedactedNames || s.Facts != nil && Redacted(s.Facts)
 }

@@ -41,7 +41,6 @@ func leftOut(id string) bool {
 	return false
 }
 
-// kindOf is what a fact is about.
 func kindOf(pattern string) Kind {
 	for at := pattern + "/"; at != ""; {
 		for kind, places := range tables().Kinds {

@@ -17,26 +17,22 @@ import (
 func Formats() []string { return []string{"text", "json", "markdown"} }
 
 // Write writes the difference in one of the formats.
-func (d *Difference) Write(w io.Writer, format string, s report.Style) error {
+func (d *Difference) Write(w io.Writer, format string, s report.Style) (err error) {
 	var raw []byte
 	switch format {
 	case "json":
-		var err error
-		if raw, err = lines.JSON(d); err != nil {
-			return fmt.Errorf("write the difference: %w", err)
-		}
+		raw, err = lines.JSON(d)
 	case "markdown":
 		raw = d.doc(false).Markdown()
 	default:
 		raw = d.doc(s.Verbose).Text(s.Width, false, s.ASCII)
 	}
-	if _, err := w.Write(raw); err != nil {
-		return fmt.Errorf("write the difference: %w", err)
+	if err == nil {
+		_, err = w.Write(raw)
 	}
-	return nil
+	return err
 }
 
-// headings are the headings of the kinds.
 var headings = map[Kind]string{
 	Finding: "Findings",
 	Part:    "GPUs, links and paths",
@@ -107,17 +103,13 @@ func listOf(items []Item, whole bool) []lines.Entry {
 	return all
 }
 
-// sentence is the item in one line.
 func (i Item) sentence(said string) string {
 	if i.Kind == Finding {
 		return said
 	}
 	text := label(i.Path) + ": " + said
-	switch n := len(i.Along); {
-	case n == 1:
-		text += ", and one fact about it"
-	case n > 1:
-		text += fmt.Sprintf(", and %d facts about it", n)
+	if len(i.Along) > 0 {
+		text += ", and " + lines.Count(len(i.Along), "fact") + " about it"
 	}
 	return text
 }
@@ -185,7 +177,6 @@ func wordsChange(before, after string) string {
 	return lines.Cut(maxValue, before) + " -> " + lines.Cut(maxValue, after)
 }
 
-// finding says what changed of a finding.
 func (i Item) finding() string {
 	before, after := i.BeforeFinding, i.AfterFinding
 	switch {
@@ -218,7 +209,6 @@ func (s Said) String() string {
 	return said
 }
 
-// note is a value in brackets, where it says something.
 func (i Item) note(v any) string {
 	said := i.value(v)
 	if said == "" || said == "[]" || strings.HasPrefix(said, "{") {
@@ -257,17 +247,12 @@ func (i Item) value(v any) string {
 
 // closing says how many differences there are.
 func (d *Difference) closing() string {
-	switch n := len(d.Items); n {
-	case 0:
+	if d.Same {
 		return "No differences."
-	case 1:
-		return "One difference."
-	default:
-		return fmt.Sprintf("%d differences.", n)
 	}
+	return lines.Count(len(d.Items), "difference") + "."
 }
 
-// said is a side in one line.
 func (s Side) said() string {
 	verdict := string(s.State)
 	if counts := s.Counts.String(); counts != "" && s.State == report.Findings {

@@ -4,6 +4,7 @@
 package emit
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"path/filepath"
@@ -87,12 +88,12 @@ func List() string {
 
 // Named finds a target by its name.
 func Named(name string) (Target, bool) {
-	all := Targets()
-	i := slices.IndexFunc(all, func(t Target) bool { return t.Name == name })
-	if i < 0 {
-		return Target{}, false
+	for _, t := range Targets() {
+		if t.Name == name {
+			return t, true
+		}
 	}
-	return all[i], true
+	return Target{}, false
 }
 
 // Sets reports whether the target writes a setting.
@@ -162,7 +163,6 @@ func (t *Target) Write(p *plan.Plan, name string) string {
 	return b.String()
 }
 
-// Comment is a text as comments.
 func (f *file) Comment(text string) string { return strings.Join(Comments(text, f.bare, width), "\n") }
 
 // Comments is a text as comments, without some characters.
@@ -186,7 +186,6 @@ func (f *file) Near(by string) string {
 	return f.Comment(by + ": each rank runs on the NUMA node of its GPU (" + f.Nodes(", ") + ").")
 }
 
-// Of are the settings of some kinds, in order.
 func (f *file) Of(kinds ...plan.Kind) []plan.Setting { return of(f.Settings, kinds...) }
 
 func of(settings []plan.Setting, kinds ...plan.Kind) []plan.Setting {
@@ -198,28 +197,14 @@ func (f *file) Limits(isNumber bool) []plan.Setting {
 	return slices.DeleteFunc(f.Of(plan.Limit), func(s plan.Setting) bool { return (s.Name == "pids") != isNumber })
 }
 
-// group is settings that are made for the same reason.
-type group struct {
-	Why      string
-	Settings []plan.Setting
-}
+func sameReason(settings []plan.Setting) [][]plan.Setting { return lines.Grouped(settings, Why) }
 
 // Exports are the variables for a shell; those that stand together have one reason.
-func (f *file) Exports() (all []group) {
-	last := ""
-	for _, s := range f.Of(plan.Variable, plan.Unset) {
-		if len(all) == 0 || s.Reason != last {
-			all = append(all, group{Why: Why(s)})
-		}
-		all[len(all)-1].Settings = append(all[len(all)-1].Settings, s)
-		last = s.Reason
-	}
-	return all
-}
+func (f *file) Exports() [][]plan.Setting { return sameReason(f.Of(plan.Variable, plan.Unset)) }
 
 // Reasons say why the settings are made, those with the same reason together.
 func (f *file) Reasons() (all []string) {
-	for _, same := range lines.Grouped(f.Settings, func(s plan.Setting) [2]string { return [...]string{s.Reason, s.Remedy} }) {
+	for _, same := range sameReason(f.Settings) {
 		if names := lines.NonEmpty(lines.Map(same, f.called)...); len(names) > 0 {
 			all = append(all, strings.Join(names, ", ")+": "+Why(same[0]))
 		}
@@ -282,7 +267,6 @@ func (f *file) elsewhere() (text string) {
 	return text
 }
 
-// starts reports whether the form starts a program.
 func (f *file) starts() bool { return f.script && f.Name != "env" && f.Name != "grub" }
 
 // kinds are, of each kind of setting, the target that sets it by itself, how people write it, and how docker run takes
@@ -304,7 +288,6 @@ var kinds = map[plan.Kind]struct{ home, words, flag string }{
 	plan.Mount:           {"docker", "", "--volume={n}:{v}"},
 }
 
-// filled is a form with the name and the value of a setting.
 func filled(form string, s plan.Setting) string {
 	return strings.NewReplacer("{n}", s.Name, "{v}", s.Value).Replace(form)
 }
@@ -339,7 +322,7 @@ func flag(s plan.Setting) string {
 
 // called is what a setting is called in the file; empty where its reason stands beside it.
 func (f *file) called(s plan.Setting) string {
-	switch what := f.Name + " " + string(s.Kind); {
+	switch {
 	case f.Name == "docker":
 		return flag(s)
 	case f.Name == "grub":
@@ -348,20 +331,10 @@ func (f *file) called(s plan.Setting) string {
 		return s.Value
 	case !f.container:
 		return ""
-	case what == "compose gpus":
-		return "devices: gpu"
-	case what == "kubernetes gpus":
-		return "nvidia.com/gpu"
-	case what == "compose shm":
-		return "shm_size"
-	case what == "kubernetes shm":
-		return "volume shm"
-	case what == "compose namespace":
+	case s.Kind == plan.Namespace:
 		return s.Name + ": " + s.Value
-	case what == "kubernetes namespace":
-		return map[string]string{"ipc": "hostIPC", "pid": "hostPID", "network": "hostNetwork"}[s.Name]
 	}
-	return s.Name
+	return cmp.Or(s.Name, string(s.Kind))
 }
 
 // quotedForGRUB is a parameter inside a double-quoted string of a shell, from which grub-mkconfig
@@ -378,7 +351,6 @@ func quotedForGRUB(s plan.Setting) string {
 // plainForGRUB are the characters that need no quotes.
 const plainForGRUB = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789=,.:_-+@/"
 
-// Parameters are the settings as the kernel command line has them.
 func (f *file) Parameters() string { return strings.Join(lines.Map(f.Settings, parameter), " ") }
 
 // GPUs counts the GPUs of the plan, at least one.

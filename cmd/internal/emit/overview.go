@@ -11,7 +11,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
 )
 
-// overview is an overview of a plan while it is written.
 type overview struct{ lines.Page }
 
 // Overview is a plan for a person, in columns as a terminal has (0 for 100): what to set where, with the reasons, what else to
@@ -54,57 +53,36 @@ func (o *overview) settings(p *plan.Plan, heading string, kinds ...plan.Kind) {
 		return
 	}
 	o.Head(heading)
-	for i, s := range all {
-		words := Words(s)
-		if len(s.For) > 0 {
-			words += " (" + strings.Join(s.For, ", ") + ")"
+	for _, same := range sameReason(all) {
+		for _, s := range same {
+			words := Words(s)
+			if len(s.For) > 0 {
+				words += " (" + strings.Join(s.For, ", ") + ")"
+			}
+			o.Line("  " + o.Paint(lines.Cyan, words))
 		}
-		o.Line("  " + o.Paint(lines.Cyan, words))
-		if i+1 < len(all) && Why(all[i+1]) == Why(s) {
-			continue
-		}
-		o.Wrapped("      ", lines.Plain, Why(s))
+		o.Wrapped("      ", lines.Plain, Why(same[0]))
 	}
 }
 
-// ranks writes where each rank belongs, where that makes a difference.
 func (o *overview) ranks(p *plan.Plan) {
-	rows := rankRows(p)
-	if len(rows) == 0 {
+	hasNICs := func(r plan.Rank) bool { return len(r.NICs) > 0 }
+	if len(p.Ranks) < 2 || !p.Bind && !slices.ContainsFunc(p.Ranks, hasNICs) {
 		return
 	}
 	o.Head("Ranks")
 	if p.Bind {
 		o.Wrapped("  ", lines.Plain, "Each rank runs best on the NUMA node of its GPU. The files for torchrun, vLLM, SGLang, DeepSpeed, MPI and Slurm bind it.")
 	}
+	rows := [][]string{{"rank", "GPU", "NUMA node", "CPUs", "nearest NICs"}}
+	for i, r := range p.Ranks {
+		node := "-"
+		if r.Node != nil {
+			node = strconv.Itoa(*r.Node)
+		}
+		rows = append(rows, []string{strconv.Itoa(i), r.GPU, node, cmp.Or(r.CPUs, "-"), cmp.Or(strings.Join(r.NICs, ", "), "-")})
+	}
 	for row := range strings.Lines(lines.Table(rows)) {
 		o.Line("  " + strings.TrimSuffix(row, "\n"))
 	}
-}
-
-// rankRows are the ranks as rows below a row of titles; none where all of them are alike.
-func rankRows(p *plan.Plan) [][]string {
-	withNICs := slices.ContainsFunc(p.Ranks, func(r plan.Rank) bool { return len(r.NICs) > 0 })
-	if len(p.Ranks) < 2 || !p.Bind && !withNICs {
-		return nil
-	}
-	titles := []string{"rank", "GPU"}
-	if p.Bind {
-		titles = append(titles, "NUMA node", "CPUs")
-	}
-	if withNICs {
-		titles = append(titles, "nearest NICs")
-	}
-	rows := [][]string{titles}
-	for i, r := range p.Ranks {
-		row := []string{strconv.Itoa(i), r.GPU}
-		if p.Bind {
-			row = append(row, strconv.Itoa(*r.Node), r.CPUs)
-		}
-		if withNICs {
-			row = append(row, cmp.Or(strings.Join(r.NICs, ", "), "none"))
-		}
-		rows = append(rows, row)
-	}
-	return rows
 }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -55,31 +56,28 @@ func groupsOf(nodes []*Node) []group {
 			byTrait[t][i] = true
 		}
 	}
-	byNodes := map[string]*group{}
-	var all []*group
+	var all []group
 	for _, t := range slices.SortedFunc(maps.Keys(byTrait), func(a, b Trait) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value)) }) {
-		nodes := byTrait[t]
-		if len(nodes) < 2 {
-			continue
+		if of := byTrait[t]; len(of) > 1 && len(of) < len(nodes) {
+			all = append(all, group{[]Trait{t}, of})
 		}
-		key := nodes.key()
-		if byNodes[key] == nil {
-			byNodes[key] = &group{nodes: nodes}
-			all = append(all, byNodes[key])
-		}
-		byNodes[key].traits = append(byNodes[key].traits, t)
 	}
-	telling := lines.Filter(all, func(g *group) bool { return len(g.nodes) < len(nodes) })
-	return lines.Map(telling, func(g *group) group { return *g })
+	sameNodes := func(g group) string { return fmt.Sprint(slices.Sorted(maps.Keys(g.nodes))) }
+	return lines.Map(lines.Grouped(all, sameNodes), func(alike []group) group {
+		return group{slices.Concat(lines.Map(alike, func(g group) []Trait { return g.traits })...), alike[0].nodes}
+	})
 }
 
-// key is the same for equal sets.
-func (s set) key() string {
-	var b []byte
-	for _, i := range slices.Sorted(maps.Keys(s)) {
-		b = append(b, byte(i), byte(i>>8), byte(i>>16))
+func (c *Cause) associate(nodes []*Node, groups []group, tried int) {
+	affected := set{}
+	for _, name := range c.Nodes {
+		if i, found := slices.BinarySearchFunc(nodes, name, func(n *Node, name string) int { return cmp.Compare(n.Name, name) }); found {
+			affected[i] = true
+		}
 	}
-	return string(b)
+	if len(affected) < len(nodes) {
+		c.Common = commonTo(affected, len(nodes), groups, tried)
+	}
 }
 
 // commonTo is what the affected of some nodes have in common, the most telling first. Tried is how many pairs of a cause

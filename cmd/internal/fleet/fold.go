@@ -3,10 +3,10 @@ package fleet
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -99,34 +99,29 @@ func worse(a, b int) int {
 	return a
 }
 
-// found is a cause while the nodes that have it are gathered.
-type found struct {
-	Cause
-	nodes    set
-	remedies map[string]int
-}
-
-// causesOf groups the findings of all nodes by rule.
 func causesOf(nodes []*Node) []Cause {
-	byRule := map[[2]string]*found{}
-	for i, n := range nodes {
+	type found struct {
+		Finding
+		node string
+	}
+	var all []found
+	for _, n := range nodes {
 		for _, f := range n.Findings {
-			k := [2]string{f.Rule, f.Title}
-			if byRule[k] == nil {
-				byRule[k] = &found{Cause: Cause{Rule: f.Rule, Title: f.Title, Severity: f.Severity}, nodes: set{}, remedies: map[string]int{}}
-			}
-			byRule[k].add(i, n, f)
+			all = append(all, found{f, n.Name})
 		}
 	}
-	all := slices.SortedFunc(maps.Values(byRule), func(a, b *found) int { return a.compare(b.Cause) })
-	groups := groupsOf(nodes)
-	causes := make([]Cause, 0, len(all))
-	for i, c := range all {
-		c.Remedy = mostOf(c.remedies)
-		if i < maxAssociated && len(c.nodes) < len(nodes) {
-			c.Common = commonTo(c.nodes, len(nodes), groups, min(len(all), maxAssociated)*len(groups))
-		}
-		causes = append(causes, c.Cause)
+	causes := []Cause{}
+	for _, alike := range lines.Grouped(all, func(f found) [2]string { return [...]string{f.Rule, f.Title} }) {
+		worst := slices.MinFunc(alike, func(a, b found) int { return cmp.Compare(a.Severity.Rank(), b.Severity.Rank()) })
+		causes = append(causes, Cause{
+			Rule: worst.Rule, Title: worst.Title, Severity: worst.Severity, Remedy: usual(lines.Map(alike, func(f found) string { return f.Remedy })),
+			Nodes: lines.Unique(lines.Map(alike, func(f found) string { return f.node })),
+		})
+	}
+	slices.SortFunc(causes, Cause.compare)
+	groups, most := groupsOf(nodes), min(len(causes), maxAssociated)
+	for i := range causes[:most] {
+		causes[i].associate(nodes, groups, most*len(groups))
 	}
 	return causes
 }
@@ -136,22 +131,11 @@ func (c Cause) compare(other Cause) int {
 	return cmp.Or(cmp.Compare(c.Severity.Rank(), other.Severity.Rank()), cmp.Compare(len(other.Nodes), len(c.Nodes)), cmp.Compare(c.Rule, other.Rule), cmp.Compare(c.Title, other.Title))
 }
 
-// add adds a finding of a node.
-func (c *found) add(i int, n *Node, f Finding) {
-	if f.Severity.Rank() < c.Severity.Rank() {
-		c.Severity = f.Severity
+// usual is the text that is in a list most often, empty ones aside.
+func usual(list []string) string {
+	alike := lines.Grouped(slices.Sorted(slices.Values(lines.NonEmpty(list...))), func(s string) string { return s })
+	if len(alike) == 0 {
+		return ""
 	}
-	if f.Remedy != "" {
-		c.remedies[f.Remedy]++
-	}
-	if !c.nodes[i] {
-		c.nodes[i] = true
-		c.Nodes = append(c.Nodes, n.Name)
-	}
-}
-
-// mostOf is the key with the largest number.
-func mostOf(counts map[string]int) string {
-	names := append([]string{""}, slices.Sorted(maps.Keys(counts))...) // Of none, it is empty.
-	return slices.MaxFunc(names, func(a, b string) int { return counts[a] - counts[b] })
+	return slices.MaxFunc(alike, func(a, b []string) int { return len(a) - len(b) })[0]
 }

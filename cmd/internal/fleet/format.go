@@ -10,9 +10,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
-// writers write the formats, by name.
 var writers = map[string]func(b *bytes.Buffer, f *Fleet, s report.Style){
-	"text": writeText, "json": func(b *bytes.Buffer, f *Fleet, _ report.Style) { report.Encode(b, f) }, "markdown": writeMarkdown, "html": writeHTML, "junit": writeJUnit, "prometheus": writePrometheus,
+	"text": writeText, "json": func(b *bytes.Buffer, f *Fleet, _ report.Style) { report.Encode(b, f) }, "markdown": writeMarkdown, "html": writeHTML, "prometheus": writePrometheus,
 }
 
 // Formats are the names of the formats, the default first, as check calls them.
@@ -24,10 +23,8 @@ func Formats() []string {
 func (f *Fleet) Write(w io.Writer, format string, s report.Style) error {
 	var b bytes.Buffer
 	writers[format](&b, f, s)
-	if _, err := w.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("write fleet: %w", err)
-	}
-	return nil
+	_, err := w.Write(b.Bytes())
+	return err
 }
 
 // limits bound what people are shown; JSON has all of it.
@@ -56,24 +53,19 @@ const maxExplained = 12
 // line: these may be why.
 func (f *Fleet) outlying(l limits) []string {
 	var all, explained []string
-	failed, others := map[string]bool{}, map[string]int{}
+	failed := map[string]bool{}
 	for _, n := range f.Nodes {
 		failed[n.Name] = n.ExitCode == exitFindings
 	}
-	for _, o := range f.Outliers {
-		others[o.Node]++
-	}
-	for _, o := range f.Outliers {
-		n := others[o.Node] - 1
-		others[o.Node] = 0
-		switch {
-		case n < 0: // It is told.
-		case failed[o.Node]:
-			explained = append(explained, o.Node)
-		case n > 0:
-			all = append(all, fmt.Sprintf("%s; and %s", o, lines.Count(n, "other figure")))
-		default:
-			all = append(all, o.String())
+	for _, of := range lines.Grouped(f.Outliers, func(o Outlier) string { return o.Node }) {
+		said := of[0].String()
+		if len(of) > 1 {
+			said += "; and " + lines.Count(len(of)-1, "other figure")
+		}
+		if failed[of[0].Node] {
+			explained = append(explained, of[0].Node)
+		} else {
+			all = append(all, said)
 		}
 	}
 	if len(explained) > 0 {

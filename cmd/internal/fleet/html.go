@@ -23,17 +23,15 @@ var compiled = sync.OnceValue(func() *template.Template {
 	for i := 1; i <= maxFilters; i++ {
 		fmt.Fprintf(&filters, "body:has(#show-%d:checked) .rack li:not(.c%d) { opacity: 0.18; }\n", i, i)
 	}
-	return report.PageTemplate(pageText, pageStyle+filters.String(), "", nil)
+	return report.PageTemplate(pageText, pageStyle+filters.String(), "", template.FuncMap{"count": lines.Count, "next": func(i int) int { return i + 1 }})
 })
 
 // What a page shows.
-var pageLimits = limits{causes: 50, common: 3, names: 2000, outliers: 200, lines: 100, figures: 200}
+var pageLimits = limits{causes: 50, names: 2000, outliers: 200, lines: 100, figures: 200}
 
 const (
 	maxFilters = 20  // Causes by which the picture can be filtered.
 	fewNodes   = 200 // Nodes that can be shown with their names.
-	openNames  = 20  // Nodes of a cause that are shown unfolded.
-	openLines  = 12  // Lines of a section that are.
 )
 
 // page is what the template shows: one file that loads nothing, as the page of one node (see package report). The style
@@ -47,66 +45,29 @@ type page struct {
 	// Size is "named" for nodes with their names, "small" for more than can be named.
 	Size     string
 	Racks    []rack
-	Causes   []pageCause
-	Sections []pageSection
+	Causes   []Cause
+	Sections []lines.Part
 	// MoreCauses is how many are left out.
 	MoreCauses int
 }
 
-// filter is a cause by which the picture is filtered.
 type filter struct {
 	Key         int
 	Class, Text string
 	Nodes       int
 }
 
-// pageCause is a cause as an article.
-type pageCause struct {
-	Cause
-	Number    int
-	Said, Fix string
-	Shared    []string
-	Open      bool
-}
-
-// pageSection is a section of which not all lines are shown at once.
-type pageSection struct {
-	lines.Part
-	Folded []lines.Entry
-}
-
-// writeHTML writes it as a page for a browser.
 func writeHTML(b *bytes.Buffer, f *Fleet, _ report.Style) {
 	f = lines.Clean(f, false)
-	p := page{Fleet: f, Class: f.class()}
-	for i, c := range f.Causes[:min(len(f.Causes), pageLimits.causes)] {
-		p.Causes = append(p.Causes, f.article(i+1, c))
-		if i < maxFilters-1 {
-			p.Filters = append(p.Filters, filter{i + 1, string(c.Severity), c.Title, len(c.Nodes)})
-		}
+	p := page{Fleet: f, Class: f.class(), Causes: f.Causes[:min(len(f.Causes), pageLimits.causes)], Sections: f.sections(pageLimits)}
+	for i, c := range p.Causes[:min(len(p.Causes), maxFilters-1)] {
+		p.Filters = append(p.Filters, filter{i + 1, string(c.Severity), c.Title, len(c.Nodes)})
 	}
 	p.MoreCauses = max(0, len(f.Causes)-pageLimits.causes)
-	for _, part := range f.sections(pageLimits) {
-		open := min(len(part.List), openLines)
-		one := pageSection{part, part.List[open:]}
-		one.List = part.List[:open]
-		p.Sections = append(p.Sections, one)
-	}
 	p.draw()
 	if err := compiled().Execute(b, p); err != nil {
 		panic(fmt.Sprintf("write page: %v", err)) // The template is part of the program, and a buffer takes all.
 	}
-}
-
-func (f *Fleet) article(number int, c Cause) pageCause {
-	one := pageCause{
-		Cause: c, Number: number, Said: fmt.Sprintf("on %d of %s", len(c.Nodes), lines.Count(len(f.Nodes), "node")),
-		Shared: lines.Map(c.Common[:min(len(c.Common), pageLimits.common)], Common.String), Open: len(c.Nodes) <= openNames,
-	}
-	if c.Remedy != "" {
-		one.Fix = c.fix()
-	}
-	return one
 }
 
 // class is the colour of the whole.

@@ -31,9 +31,7 @@ func (f *Fleet) Judge(ctx context.Context, set *rules.Set) error {
 		if len(found.Remedies) > 0 {
 			c.Remedy = found.Remedies[0]
 		}
-		if affected := f.places(found.Nodes); len(affected) < len(f.Nodes) {
-			c.Common = commonTo(affected, len(f.Nodes), without(groups, found.Subject), len(result.Findings)*len(groups))
-		}
+		c.associate(f.Nodes, without(groups, found.Subject), len(result.Findings)*len(groups))
 		f.Causes = append(f.Causes, c)
 		if found.Severity.Rank() <= rules.High.Rank() {
 			f.ExitCode = worse(f.ExitCode, exitFindings)
@@ -70,17 +68,6 @@ func addUnset(nodes []*Node) {
 			}
 		}
 	}
-}
-
-// places are the places of nodes in the order of their names.
-func (f *Fleet) places(names []string) set {
-	at := set{}
-	for _, name := range names {
-		if i, found := slices.BinarySearchFunc(f.Nodes, name, func(n *Node, name string) int { return cmp.Compare(n.Name, name) }); found {
-			at[i] = true
-		}
-	}
-	return at
 }
 
 // without are groups without a trait, which would explain itself.
@@ -130,12 +117,10 @@ func traitsOf(nodes []*Node) []facts.FleetTrait {
 	return all
 }
 
-// rowOf is what the table says of a trait.
 func rowOf(trait string) data.FleetTrait {
-	for _, row := range data.Fleet().Traits {
-		if row.Name == trait {
-			return row
-		}
+	rows := data.Fleet().Traits
+	if i := slices.IndexFunc(rows, func(r data.FleetTrait) bool { return r.Name == trait }); i >= 0 {
+		return rows[i]
 	}
 	return data.FleetTrait{}
 }

@@ -49,7 +49,6 @@ func WriteNetwork(w io.Writer, r *nodes.Report) error {
 	return err
 }
 
-// notRun names the nodes and counts the pairs that were not tested, with the reasons.
 func notRun(r *nodes.Report) (all []string) {
 	absent := lines.Filter(r.Nodes, func(n nodes.Peer) bool { return n.State == nodes.StateAbsent || n.State == nodes.StateUnknown })
 	all = lines.Map(absent, func(n nodes.Peer) string { return fmt.Sprintf("%s (%s)", n.Name, cmp.Or(n.Reason, n.State)) })
@@ -62,7 +61,6 @@ func notRun(r *nodes.Report) (all []string) {
 	return all
 }
 
-// networkHead counts the nodes and the pairs.
 func networkHead(r *nodes.Report) string {
 	gpus, fit, outcomes := 0, 0, map[string]int{}
 	for _, n := range r.Nodes {
@@ -85,7 +83,6 @@ func networkHead(r *nodes.Report) string {
 	return head
 }
 
-// told is how a run went.
 func told(r nodes.Run) string {
 	if r.Outcome != probe.OK {
 		first := ""
@@ -94,20 +91,15 @@ func told(r nodes.Run) string {
 		}
 		return fmt.Sprintf("%s, %s%s", r.Outcome, r.Reason, first)
 	}
-	said := []string{string(r.Outcome)}
-	if r.BusGBps != nil {
-		said = append(said, fmt.Sprintf("%.3g GB/s", *r.BusGBps))
+	figure := func(form string, v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return fmt.Sprintf(form, *v)
 	}
-	if r.Microseconds != nil {
-		said = append(said, fmt.Sprintf("%.3g us for 8 bytes", *r.Microseconds))
-	}
-	if r.Transport != "" {
-		said = append(said, r.Transport)
-	}
-	return strings.Join(said, ", ")
+	return lines.Joined(", ", string(r.Outcome), figure("%.3g GB/s", r.BusGBps), figure("%.3g us for 8 bytes", r.Microseconds), r.Transport)
 }
 
-// matrix shows each pair: its bandwidth, or its outcome.
 func matrix(r *nodes.Report) [][]string {
 	cell := map[[2]string]string{}
 	for _, p := range r.Pairs {
@@ -151,7 +143,6 @@ func Accused(b nodes.Blame) string {
 	return fmt.Sprintf("%s %s", names, is)
 }
 
-// accused is what jobs found to be at fault between nodes.
 func (f *Fleet) accused() []string {
 	var all []string
 	for _, job := range f.Networks {
@@ -176,7 +167,6 @@ func NetworkExitCode(r *nodes.Report) int {
 	return 0
 }
 
-// joinNetworks gives each node the bandwidth of its pairs with others.
 func (r *Reading) joinNetworks() {
 	for _, job := range r.Networks {
 		values := map[string][]float64{}

@@ -65,41 +65,23 @@ type Finding struct {
 	Remedy   string         `json:"remedy,omitempty"`
 }
 
-// document is as much of a report as a fleet needs; the rest is not kept in memory.
+// document is as much of a report as a fleet needs; to read the rest as well would take twice the time.
 type document struct {
 	nodes.Report // Of probe nccl --nodes, with the schema of both.
 
-	Version  string      `json:"version"`
-	Host     report.Host `json:"host"`
-	Redacted string      `json:"redacted"`
-	// Traits are what the report says of versions and settings beyond its summary of the host.
-	Traits  map[string]string `json:"traits"`
-	Verdict struct {
-		State    string `json:"state"`
-		ExitCode int    `json:"exit_code"`
-	} `json:"verdict"`
-	Areas    []area.Line `json:"areas"`
+	Version  string            `json:"version"`
+	Host     report.Host       `json:"host"`
+	Redacted report.Redaction  `json:"redacted"`
+	Traits   map[string]string `json:"traits"`
+	Verdict  report.Verdict    `json:"verdict"`
+	Areas    []area.Line       `json:"areas"`
 	Findings []struct {
 		Rule, Title, Subject string
 		Severity             rules.Severity
 		Remedies             []string
 	} `json:"findings"`
-	Transfers struct {
-		Transfers []struct {
-			Test, Source, Destination string
-			Outcome                   probe.Outcome
-			Expected                  *float64 `json:"expected_gbps"`
-			GBps                      *float64 `json:"gbps"`
-		} `json:"transfers"`
-	} `json:"transfers"`
-	Collectives struct {
-		Arms []struct {
-			Operations []struct {
-				Name string   `json:"name"`
-				GBps *float64 `json:"bus_gbps"`
-			} `json:"operations"`
-		} `json:"arms"`
-	} `json:"collectives"`
+	Transfers   probe.Report      `json:"transfers"`
+	Collectives probe.Collectives `json:"collectives"`
 }
 
 // states are those that a verdict can have, the worst first.
@@ -108,8 +90,8 @@ var states = []string{string(report.Findings), string(report.Inconclusive), stri
 // node is the node that a report is of. The name of a host that stand-ins took the place of is the same in all reports:
 // the file has to tell then. A report without a verdict proves nothing.
 func (d *document) node(of input) *Node {
-	n := &Node{State: d.Verdict.State, ExitCode: d.Verdict.ExitCode, Source: escape.Printable(of.source, maxPlace), written: of.written}
-	if n.unnamed = d.Redacted == string(report.RedactedNames) || d.Host.Hostname == ""; n.unnamed {
+	n := &Node{State: string(d.Verdict.State), ExitCode: d.Verdict.ExitCode, Source: escape.Printable(of.source, maxPlace), written: of.written}
+	if n.unnamed = d.Redacted == report.RedactedNames || d.Host.Hostname == ""; n.unnamed {
 		d.Host.Hostname = of.name
 	}
 	n.Name = escape.Printable(d.Host.Hostname, maxText)
@@ -148,7 +130,7 @@ func (d *document) traits(n *Node) map[string]string {
 	}
 	for _, trait := range slices.Sorted(maps.Keys(d.Traits))[:min(len(d.Traits), maxKept)] {
 		// Stand-ins of addresses are the same on all nodes.
-		if d.Redacted != string(report.RedactedNames) || !strings.HasPrefix(trait, rules.TraitSubnet) {
+		if d.Redacted != report.RedactedNames || !strings.HasPrefix(trait, rules.TraitSubnet) {
 			all[escape.Printable(trait, maxText)] = d.Traits[trait]
 		}
 	}
@@ -185,7 +167,6 @@ func nameParts(name string) []string {
 	return parts[:min(len(parts)-1, maxNameParts)]
 }
 
-// plausible reports whether a rate can have been measured.
 func plausible(gbps *float64) bool { return gbps != nil && *gbps > 0 && *gbps < maxRate }
 
 // measure takes the rates of the transfers, the median of all with like paths and each pair, and those of the collectives. A
@@ -201,16 +182,16 @@ func (n *Node) measure(d *document) {
 			continue
 		}
 		paths, path := "", ""
-		if t.Expected != nil {
-			paths, path = fmt.Sprintf(", paths of %.0f GB/s", *t.Expected), fmt.Sprintf(", a path of %.0f GB/s", *t.Expected)
+		if t.ExpectedGBps != nil {
+			paths, path = fmt.Sprintf(", paths of %.0f GB/s", *t.ExpectedGBps), fmt.Sprintf(", a path of %.0f GB/s", *t.ExpectedGBps)
 		}
 		add(t.Test+paths, *t.GBps)
 		n.links = append(n.links, link{unique.Make(escape.Printable(t.Test+" "+t.Source+" -> "+t.Destination+path, maxText)), float32(*t.GBps)})
 	}
 	if arms := d.Collectives.Arms; len(arms) > 0 {
 		for _, o := range arms[0].Operations {
-			if plausible(o.GBps) {
-				add(o.Name, *o.GBps)
+			if plausible(o.BusGBps) {
+				add(o.Name, *o.BusGBps)
 			}
 		}
 	}

@@ -14,7 +14,6 @@ type rack struct {
 	Cells []cell
 }
 
-// cell is a node in the picture.
 type cell struct{ Name, Class, Title string }
 
 // draw makes the picture: each node in its rack. If names tell of no racks, all are in one.
@@ -42,10 +41,10 @@ func (p *page) cells() []cell {
 		}
 		titles[node] = lines.Joined("; ", titles[node], title)
 	}
-	for _, c := range p.Causes {
-		class := fmt.Sprintf(" c%d", c.Number)
-		if c.Number >= maxFilters {
-			class = ""
+	for i, c := range p.Causes {
+		class := ""
+		if i+1 < maxFilters {
+			class = fmt.Sprintf(" c%d", i+1)
 		}
 		for _, name := range c.Nodes {
 			note(name, class, c.Title)

@@ -18,12 +18,10 @@ var (
 	shortenedLimits = limits{causes: 3, common: 1, names: 3, outliers: 3, lines: 3, figures: 3}
 )
 
-// writeText writes it for a person at a terminal.
 func writeText(b *bytes.Buffer, f *Fleet, s report.Style) {
 	b.Write(f.doc(textLimits).Text(s.Width, s.Color, s.ASCII))
 }
 
-// writeMarkdown writes it for a ticket.
 func writeMarkdown(b *bytes.Buffer, f *Fleet, _ report.Style) {
 	ticket := f.doc(markdownLimits).Markdown()
 	if len(ticket) > report.MaxMarkdown {
@@ -32,7 +30,6 @@ func writeMarkdown(b *bytes.Buffer, f *Fleet, _ report.Style) {
 	b.Write(ticket)
 }
 
-// doc is the fleet for people.
 func (f *Fleet) doc(l limits) lines.Doc {
 	doc := lines.Doc{Title: "gpudoctor fleet", Head: lines.Entries(f.Headline()), Rest: "-o FILE.html or FILE.json"}
 	for i, c := range f.Causes[:min(len(f.Causes), l.causes)] {
@@ -46,17 +43,17 @@ func (f *Fleet) doc(l limits) lines.Doc {
 	return doc
 }
 
-// details are the nodes of a cause, what they share, and what to do.
 func (c Cause) details(l limits) []string {
 	all := []string{lines.First(c.Nodes, l.names, ", ")}
 	all = append(all, lines.Map(c.Common[:min(len(c.Common), l.common)], Common.String)...)
 	if c.Remedy != "" {
-		all = append(all, "fix: "+c.fix())
+		all = append(all, "fix: "+c.Fix())
 	}
 	return all
 }
 
-func (c Cause) fix() string { return "gpudoctor explain " + c.Remedy }
+// Fix is the command that shows what to do.
+func (c Cause) Fix() string { return "gpudoctor explain " + c.Remedy }
 
 func (c Common) String() string {
 	traits := lines.Map(c.Traits, Trait.String)
@@ -85,7 +82,6 @@ func (m Measured) String() string {
 	return fmt.Sprintf("%s (%s): median of %s %s %s, from %s to %s", m.Figure, cmp.Or(m.Hardware, "no GPU"), lines.Count(m.Nodes, "node"), short(m.Median), m.Unit, short(m.Lowest), short(m.Highest))
 }
 
-// short writes a figure.
 func short(v float64) string { return fmt.Sprintf("%.4g", v) }
 
 func (p Problem) String() string { return p.Source + ": " + p.Reason }

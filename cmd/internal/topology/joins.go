@@ -11,18 +11,14 @@ import (
 
 // Joins are the links between GPUs that are not PCIe, those that are alike as one.
 func Joins(f *facts.Facts) []Join {
-	b := newBuilder(f, nil)
+	b := &builder{facts: f, names: map[string]string{}}
 	b.leaves()
 	return b.joins()
 }
 
-// joins gathers the links between GPUs that are not PCIe, those that are alike as one.
 func (b *builder) joins() []Join {
-	if b.facts.Links == nil {
-		return nil
-	}
 	var all []Join
-	for _, p := range b.facts.Links.Pairs {
+	for _, p := range b.facts.Links.All() {
 		j, ok := b.joinOf(p)
 		if !ok {
 			continue
@@ -42,7 +38,6 @@ func (b *builder) joins() []Join {
 	return all
 }
 
-// joinOf is how two GPUs are joined beside PCIe, if they are.
 func (b *builder) joinOf(p facts.Pair) (Join, bool) {
 	switch {
 	case p.Kind != "gpu-gpu" || b.names[p.A] == "" || b.names[p.B] == "":
@@ -56,7 +51,7 @@ func (b *builder) joinOf(p facts.Pair) (Join, bool) {
 
 // nvlink names the generation of a GPU's NVLinks, where it is known.
 func (b *builder) nvlink(address string) string {
-	if g := b.gpus[address]; g != nil {
+	if g := b.facts.GPUs.At(address); g != nil {
 		for _, l := range g.NVLinks {
 			if l.Active && l.Version > 0 {
 				return fmt.Sprintf("NVLink %d", l.Version)
@@ -111,15 +106,8 @@ func (j Join) who() string {
 	case j.Whole:
 		return rangesOf(j.GPUs) + ", each to each"
 	}
-	var pairs []string
-	for i, p := range j.Pairs {
-		if i == maxPairs {
-			pairs = append(pairs, fmt.Sprintf("and %d more pairs", len(j.Pairs)-i))
-			break
-		}
-		pairs = append(pairs, p[0]+" and "+strings.TrimPrefix(p[1], "GPU "))
-	}
-	return strings.Join(pairs, ", ")
+	pairs := lines.Map(j.Pairs, func(p [2]string) string { return p[0] + " and " + strings.TrimPrefix(p[1], "GPU ") })
+	return lines.First(pairs, maxPairs, ", ")
 }
 
 // rangesOf names GPUs with their numbers in ranges: "GPUs 0 to 3, 6".

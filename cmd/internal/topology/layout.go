@@ -45,7 +45,6 @@ func (n *Node) LinkClass() string {
 	return lines.Joined(" ", "link", worst(n.Up.Faults), map[bool]string{true: "short"}[n.Up.Short])
 }
 
-// worst is the severity of the worst of faults, empty where there are none.
 func worst(all []Fault) string {
 	if len(all) == 0 {
 		return ""
@@ -65,7 +64,6 @@ func (n *Node) Marks() []Fault {
 	return slices.CompactFunc(all, func(a, b Fault) bool { return a.Number == b.Number })
 }
 
-// all are the nodes of a kind, from a node on.
 func (n *Node) all(kind Kind) (found []*Node) {
 	if n.Kind == kind {
 		found = append(found, n)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
-	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -31,8 +30,7 @@ func (n Near) String() string {
 // nearby fills in what is near each GPU, and what follows from it. Where the paths are hidden
 // there is nothing to say.
 func (b *builder) nearby(m *Machine) {
-	if m.Hidden || b.facts.Links == nil {
-		m.Notes = b.hiddenNotes(m.Hidden)
+	if m.Hidden {
 		return
 	}
 	gpus := slices.DeleteFunc(affinity.Of(b.facts), func(g affinity.GPU) bool { return b.names[g.Address] == "" })
@@ -43,20 +41,7 @@ func (b *builder) nearby(m *Machine) {
 			m.Near = append(m.Near, Near{GPU: b.names[g.Address], NICs: devices(g.NICs), Drives: devices(g.Drives), CPUs: g.CPUs})
 		}
 	}
-	for _, notes := range [][]string{b.hostNotes(gpus), b.farNotes(gpus), b.filterNotes(gpus), b.portNotes(gpus)} {
-		m.Notes = append(m.Notes, notes...)
-	}
-}
-
-// hiddenNotes say what NCCL does where the real paths to several RDMA devices are hidden.
-func (b *builder) hiddenNotes(hidden bool) []string {
-	if !hidden || b.facts.NICs == nil || len(b.facts.NICs.RDMA) < 2 {
-		return nil
-	}
-	if file := b.variable("NCCL_TOPO_FILE"); file != "" {
-		return []string{fmt.Sprintf("NCCL takes the paths from NCCL_TOPO_FILE=%s.", file)}
-	}
-	return []string{"NCCL does not see the paths either: without a topology file of the cloud (NCCL_TOPO_FILE) it does not know which NIC is near which GPU."}
+	m.Notes = b.hostNotes(gpus)
 }
 
 // maxNear bounds the devices that are named beside a GPU.
@@ -80,17 +65,6 @@ func devices(near []affinity.Near) string {
 	return fmt.Sprintf("%s (%s, %s)", said, near[0].Path, rate(slowest))
 }
 
-// remark is what a note says of a GPU.
-type remark struct{ what, gpu string }
-
-// grouped are what is said of the GPUs of which the same is to be said, in the order of the first.
-func grouped(all []remark, said func(what string, gpus []string) string) (notes []string) {
-	for _, alike := range lines.Grouped(all, func(r remark) string { return r.what }) {
-		notes = append(notes, said(alike[0].what, lines.Map(alike, func(r remark) string { return r.gpu })))
-	}
-	return notes
-}
-
 // who names GPUs: "GPU 0", "GPUs 0 and 1", "GPUs 0 to 3".
 func who(gpus []string) string {
 	switch len(gpus) {
@@ -104,140 +78,23 @@ func who(gpus []string) string {
 
 // hostNotes explain the links above GPUs that are narrower than the GPUs' own, as a switch with
 // a narrow uplink: copies between host memory and the GPU are bound by them.
-func (b *builder) hostNotes(gpus []affinity.GPU) []string {
-	var links []remark
-	places := map[string][]string{}
-	for _, g := range gpus {
-		h := g.Host
-		if h == nil || h.At == g.Address {
-			continue
-		}
+func (b *builder) hostNotes(gpus []affinity.GPU) (notes []string) {
+	bounded := slices.DeleteFunc(slices.Clone(gpus), func(g affinity.GPU) bool {
 		own := b.pcie(g.Address)
-		if best := data.PCIeGBps(max(own.SpeedGTs, own.MaxSpeedGTs), max(own.Width, own.MaxWidth)); best <= h.GBps {
-			continue
-		}
-		what := fmt.Sprintf("at most %s, because the switch above each GPU has a %s uplink", precise(h.GBps), data.PCIeName(h.SpeedGTs, h.Width))
-		links = append(links, remark{what, b.names[g.Address]})
-		if !slices.Contains(places[what], h.At) {
-			places[what] = append(places[what], h.At)
-		}
-	}
-	return grouped(links, func(what string, gpus []string) string {
-		shared := ""
-		if len(gpus) > len(places[what]) {
-			shared = ", which GPUs share"
-		}
-		return fmt.Sprintf("Host copies of %s: %s (%s)%s. This is how the machine is built.", who(gpus), what, lines.First(places[what], maxNear, ", "), shared)
+		best := data.PCIeGBps(max(own.SpeedGTs, own.MaxSpeedGTs), max(own.Width, own.MaxWidth))
+		return g.Host == nil || g.Host.At == g.Address || best <= g.Host.GBps
 	})
+	uplink := func(g affinity.GPU) string {
+		return fmt.Sprintf("at most %s, because the switch above each GPU has a %s uplink", precise(g.Host.GBps), data.PCIeName(g.Host.SpeedGTs, g.Host.Width))
+	}
+	for _, alike := range lines.Grouped(bounded, uplink) {
+		names := lines.Map(alike, func(g affinity.GPU) string { return b.names[g.Address] })
+		notes = append(notes, fmt.Sprintf("Host copies of %s: %s. This is how the machine is built.", who(names), uplink(alike[0])))
+	}
+	return notes
 }
 
 // precise writes a rate with the digits by which people know those of PCIe: "15.75 GB/s".
 func precise(gbps float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", gbps), "0"), ".") + " GB/s"
-}
-
-// variable is a variable's value in force; empty where it is not set.
-func (b *builder) variable(name string) string {
-	if b.facts.Env == nil {
-		return ""
-	}
-	for _, v := range b.facts.Env.Variables {
-		if v.Name == name && v.Effective {
-			return v.Value
-		}
-	}
-	return ""
-}
-
-// farNotes say what NCCL does for a GPU whose nearest NIC is farther than it uses GPUDirect
-// RDMA: it sends through a GPU that is nearer (PXN), if NVLink joins the two, else through host
-// memory (NCCL src/graph/paths.cc, ncclTopoCheckGdr and ncclTopoComputePaths).
-func (b *builder) farNotes(gpus []affinity.GPU) []string {
-	if b.variable("NCCL_NET_GDR_LEVEL") != "" || b.facts.Host != nil && b.facts.Host.Arch == "arm64" {
-		return nil // Another level, or a GPU whose own link to the processor counts as near.
-	}
-	var far []remark
-	for _, g := range gpus {
-		if len(g.NICs) == 0 || near(g) || !b.nvidia(g.Address) || slices.ContainsFunc(g.NICs, b.virtio) {
-			continue
-		}
-		way := "through host memory, unless NCCL_NET_GDR_LEVEL allows more"
-		if b.variable("NCCL_PXN_DISABLE") != "1" && slices.ContainsFunc(gpus, func(o affinity.GPU) bool { return near(o) && b.nvlinked(g.Address, o.Address) }) {
-			way = "through a GPU that has a nearer NIC and is joined by NVLink (PXN)"
-		}
-		far = append(far, remark{fmt.Sprintf("the nearest NIC is %s. NCCL uses GPUDirect RDMA up to %s, and sends %s.", g.NICs[0].Path, data.Rates().GDRPath, way), b.names[g.Address]})
-	}
-	return grouped(far, func(what string, gpus []string) string { return who(gpus) + ": " + what })
-}
-
-// virtio reports whether a NIC is a hypervisor's, which has no RDMA.
-func (b *builder) virtio(n affinity.Near) bool {
-	d := b.devices[n.Address]
-	return d != nil && strings.HasPrefix(d.Driver, "virtio")
-}
-
-// near reports whether NCCL uses GPUDirect RDMA between a GPU and its nearest NIC by default.
-func near(g affinity.GPU) bool {
-	return len(g.NICs) > 0 && data.PathRank(g.NICs[0].Path) <= data.PathRank(data.Rates().GDRPath)
-}
-
-// nvidia reports whether a GPU is NVIDIA's.
-func (b *builder) nvidia(address string) bool {
-	if d := b.devices[address]; d != nil && d.Vendor != "" {
-		return d.Vendor == vendors[0]
-	}
-	return b.gpus[address] != nil && b.gpus[address].Vendor == "nvidia"
-}
-
-// nvlinked reports whether NVLinks join two GPUs.
-func (b *builder) nvlinked(x, y string) bool {
-	p := b.facts.Links.Between(x, y)
-	return p != nil && p.NVLinks != nil && *p.NVLinks > 0
-}
-
-// filterNotes name the nearest NICs that NCCL_IB_HCA leaves out.
-func (b *builder) filterNotes(gpus []affinity.GPU) []string {
-	filter := b.variable("NCCL_IB_HCA")
-	if filter == "" {
-		return nil
-	}
-	var left []remark
-	for _, g := range gpus {
-		for _, n := range g.NICs {
-			if n.Device != "" && !facts.NCCLSelects(filter, n.Device) {
-				left = append(left, remark{n.Device, b.names[g.Address]})
-			}
-		}
-	}
-	return grouped(left, func(nic string, gpus []string) string {
-		return fmt.Sprintf("NCCL_IB_HCA=%s leaves out %s, the nearest NIC of %s.", filter, nic, who(gpus))
-	})
-}
-
-// portNotes name the NICs whose port is faster than the PCIe links to the nearest GPU.
-func (b *builder) portNotes(gpus []affinity.GPU) []string {
-	var notes []string
-	for _, g := range gpus {
-		for _, n := range g.NICs {
-			port, _ := affinity.PortRate(b.facts, n.Name(), 0)
-			if !near(g) || n.GBps == 0 || port <= n.GBps {
-				continue
-			}
-			note := fmt.Sprintf("%s: the port carries %.0f Gb/s%s, and the PCIe links to %s carry %s.", n.Name(), port*8, b.portName(n.Name(), port*8), b.names[g.Address], precise(n.GBps))
-			if !slices.Contains(notes, note) {
-				notes = append(notes, note)
-			}
-		}
-	}
-	return notes
-}
-
-// portName is the name of a port's rate in parentheses, where it has one.
-func (b *builder) portName(device string, gbps float64) string {
-	for _, p := range b.facts.NICs.RDMA {
-		if name := data.PortName(p.LinkLayer, gbps); p.Device == device && name != "" {
-			return " (" + name + ")"
-		}
-	}
-	return ""
 }

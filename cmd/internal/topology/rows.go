@@ -7,7 +7,6 @@ type Row struct {
 	Lead, Under string
 }
 
-// strokes are the pieces of which the lines of a tree are made.
 type strokes struct{ tee, corner, pass, none string }
 
 var (

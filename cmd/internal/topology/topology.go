@@ -6,11 +6,14 @@ package topology
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -134,7 +137,7 @@ func (n *Node) PCI() string {
 
 // New draws a machine; nil where no GPU is known, or nothing of how they are connected.
 func New(f *facts.Facts, faults []Fault) *Machine {
-	b := newBuilder(f, faults)
+	b := &builder{facts: f, faults: faults, names: map[string]string{}, nodes: map[string]*Node{}, links: map[string]string{}}
 	leaves := b.leaves()
 	if len(b.names) == 0 {
 		return nil
@@ -142,41 +145,25 @@ func New(f *facts.Facts, faults []Fault) *Machine {
 	m := &Machine{Root: b.processors(), Joins: b.joins(), Faults: faults}
 	m.Hidden = f.Links != nil && f.Links.VirtualTopology != nil && *f.Links.VirtualTopology
 	b.describeJoins(m.Joins)
-	several := b.severalNUMANodes(leaves)
+	b.drawNUMA(m.Root, leaves)
 	for _, address := range leaves {
 		above := m.Root
-		if id := b.numaNode(address); several && id != nil {
-			above = b.numa(m.Root, *id)
+		if id := affinity.NodeOf(f, address); id != nil {
+			above = cmp.Or(b.nodes[numaName(*id)], m.Root)
 		}
 		b.attach(above, address)
 	}
-	if len(m.Joins) == 0 && !m.Root.connected() {
+	isConnected := func(n *Node) bool { return n.Up != nil || len(n.Below) > 0 }
+	if len(m.Joins) == 0 && !slices.ContainsFunc(m.Root.Below, isConnected) {
 		return nil
 	}
 	b.nearby(m)
-	slices.SortStableFunc(m.Root.Below, func(a, b *Node) int { return cmp.Compare(rank(a), rank(b)) })
 	return m
 }
 
-// connected reports whether anything is known of a place or a link below a node.
-func (n *Node) connected() bool {
-	return slices.ContainsFunc(n.Below, func(b *Node) bool { return b.Up != nil || len(b.Below) > 0 })
-}
-
-// rank puts what is on no NUMA node behind the nodes.
-func rank(n *Node) int {
-	if n.Kind == NUMANode {
-		return 0
-	}
-	return 1
-}
-
-// builder draws one machine.
 type builder struct {
-	facts   *facts.Facts
-	faults  []Fault
-	devices map[string]*facts.PCIDevice
-	gpus    map[string]*facts.GPU
+	facts  *facts.Facts
+	faults []Fault
 	// names are the names of the GPUs by address.
 	names map[string]string
 	// nodes are what is drawn, by address or name.
@@ -187,41 +174,31 @@ type builder struct {
 	oneModel bool
 }
 
-func newBuilder(f *facts.Facts, faults []Fault) *builder {
-	return &builder{
-		facts: f, faults: faults,
-		devices: map[string]*facts.PCIDevice{}, gpus: map[string]*facts.GPU{}, names: map[string]string{}, nodes: map[string]*Node{}, links: map[string]string{},
-	}
+// device is what is known of the function at an address; nothing where the PCI tree lacks it.
+func (b *builder) device(address string) facts.PCIDevice {
+	d, _ := pci.DeviceAt(b.facts, address)
+	return d
 }
 
 // The vendors of GPUs that compute; another display adapter is a console.
 var vendors = []string{"0x10de", "0x1002"}
 
-// leaves are the addresses of the GPUs, then of the NICs, in order, and fills in what is
-// known of devices by address.
+// leaves names the GPUs, and returns their addresses and then those of the NICs, in order.
 func (b *builder) leaves() []string {
 	var gpus, nics []string
 	models := map[string]bool{}
-	if b.facts.GPUs != nil {
-		for i := range b.facts.GPUs.Devices {
-			g := &b.facts.GPUs.Devices[i]
-			if g.Address != "" {
-				b.gpus[g.Address] = g
-				gpus = append(gpus, g.Address)
-				models[g.Name] = true
-			}
+	for _, g := range b.facts.GPUs.All() {
+		if g.Address != "" {
+			gpus = append(gpus, g.Address)
+			models[g.Name] = true
 		}
 	}
-	if b.facts.PCI != nil {
-		for i := range b.facts.PCI.Devices {
-			d := &b.facts.PCI.Devices[i]
-			b.devices[d.Address] = d
-			switch {
-			case d.Kind == "gpu" && slices.Contains(vendors, d.Vendor) && b.gpus[d.Address] == nil && !d.Virtual:
-				gpus = append(gpus, d.Address)
-			case d.Kind == "nic" && !d.Virtual:
-				nics = append(nics, d.Address)
-			}
+	for _, d := range b.facts.PCI.All() {
+		switch {
+		case d.Kind == "gpu" && slices.Contains(vendors, d.Vendor) && b.facts.GPUs.At(d.Address) == nil && !d.Virtual:
+			gpus = append(gpus, d.Address)
+		case d.Kind == "nic" && !d.Virtual:
+			nics = append(nics, d.Address)
 		}
 	}
 	b.oneModel = len(models) == 1
@@ -239,16 +216,21 @@ func compareAddresses(a, b string) int {
 // their place in the list.
 func (b *builder) name(gpus []string) {
 	slices.SortFunc(gpus, compareAddresses)
-	indexed := !slices.ContainsFunc(gpus, func(a string) bool { return b.gpus[a] == nil || b.gpus[a].Index == nil })
+	index := func(address string) *int {
+		if g := b.facts.GPUs.At(address); g != nil {
+			return g.Index
+		}
+		return nil
+	}
+	indexed := !slices.ContainsFunc(gpus, func(a string) bool { return index(a) == nil })
 	for i, address := range gpus {
 		if indexed {
-			i = *b.gpus[address].Index
+			i = *index(address)
 		}
 		b.names[address] = fmt.Sprintf("GPU %d", i)
 	}
 }
 
-// processors is the node above all.
 func (b *builder) processors() *Node {
 	n := &Node{Kind: Processors, Name: "Processors"}
 	if h := b.facts.Host; h != nil && h.CPU != nil {
@@ -261,66 +243,39 @@ func (b *builder) processors() *Node {
 	return n
 }
 
-// severalNUMANodes reports whether the devices are on different NUMA nodes.
-func (b *builder) severalNUMANodes(leaves []string) bool {
-	if b.facts.NUMA != nil && len(b.facts.NUMA.Nodes) > 1 {
-		return true
-	}
-	seen := map[int]bool{}
+// drawNUMA draws the NUMA nodes of the devices, if there are several.
+func (b *builder) drawNUMA(root *Node, leaves []string) {
+	byID := map[int]*Node{}
 	for _, address := range leaves {
-		if id := b.numaNode(address); id != nil {
-			seen[*id] = true
-		}
-	}
-	return len(seen) > 1
-}
-
-// numaNode is the NUMA node of a device; nil where it is not known.
-func (b *builder) numaNode(address string) *int {
-	if d := b.devices[address]; d != nil && d.NUMANode != nil {
-		return d.NUMANode
-	}
-	if g := b.gpus[address]; g != nil {
-		return g.NUMANode
-	}
-	return nil
-}
-
-// numa returns the node of a NUMA node, and makes it if it is not there yet.
-func (b *builder) numa(root *Node, id int) *Node {
-	name := fmt.Sprintf("NUMA node %d", id)
-	if n := b.nodes[name]; n != nil {
-		return n
-	}
-	n := &Node{Kind: NUMANode, Name: name}
-	if b.facts.NUMA != nil {
-		for _, node := range b.facts.NUMA.Nodes {
-			if node.ID == id && node.CPUs != "" {
-				n.Detail = "CPUs " + node.CPUs
+		if id := affinity.NodeOf(b.facts, address); id != nil {
+			byID[*id] = &Node{Kind: NUMANode, Name: numaName(*id)}
+			if cpus := affinity.CPUsOf(b.facts, address); cpus != "" {
+				byID[*id].Detail = "CPUs " + cpus
 			}
 		}
 	}
-	b.nodes[name] = n
-	root.Below = append(root.Below, n)
-	slices.SortStableFunc(root.Below, func(a, b *Node) int { return compareAddresses(a.Name, b.Name) })
-	return n
+	if len(byID) < 2 && (b.facts.NUMA == nil || len(b.facts.NUMA.Nodes) < 2) {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		b.nodes[byID[id].Name] = byID[id]
+		root.Below = append(root.Below, byID[id])
+	}
 }
+
+func numaName(id int) string { return fmt.Sprintf("NUMA node %d", id) }
 
 // attach draws a device and the bridges above it.
 func (b *builder) attach(above *Node, address string) {
-	d := b.devices[address]
-	n := &Node{Kind: NIC, Address: address, Name: "NIC"}
-	var ancestors []string
-	if d != nil {
-		n.Detail, ancestors = cmp.Or(b.rdma(address), d.Driver), d.Ancestors
-	}
+	d := b.device(address)
+	n := &Node{Kind: NIC, Address: address, Name: "NIC", Detail: cmp.Or(b.rdma(address), d.Driver)}
 	if name := b.names[address]; name != "" {
 		n.Kind, n.Name, n.Detail = GPU, name, b.model(address)
 		n.Links = b.links[name]
 	}
 	port := ""
-	for i, a := range ancestors {
-		kind := b.bridge(ancestors, i)
+	for i, a := range d.Ancestors {
+		kind := b.bridge(d.Ancestors, i)
 		if kind == "" { // The downstream port of a switch belongs to the link below it.
 			port = a
 			continue
@@ -337,11 +292,7 @@ var bridgeNames = map[Kind]string{RootPort: "Root port", Switch: "Switch", Bridg
 // downstream port. Where config space cannot be read, the kinds follow from the
 // order, as a switch is an upstream port above a downstream port.
 func (b *builder) bridge(ancestors []string, i int) Kind {
-	kind := ""
-	if d := b.devices[ancestors[i]]; d != nil {
-		kind = d.PortType
-	}
-	switch {
+	switch kind := b.device(ancestors[i]).PortType; {
 	case kind == "root-port" || kind == "" && i == 0:
 		return RootPort
 	case kind == "upstream-port" || kind == "" && i%2 == 1 && i+1 < len(ancestors):
@@ -354,11 +305,9 @@ func (b *builder) bridge(ancestors []string, i int) Kind {
 
 // rdma is the name of the RDMA device at an address; empty where there is none.
 func (b *builder) rdma(address string) string {
-	if b.facts.NICs != nil {
-		for _, p := range b.facts.NICs.RDMA {
-			if p.Address == address {
-				return p.Device
-			}
+	for _, p := range b.facts.NICs.Ports() {
+		if p.Address == address {
+			return p.Device
 		}
 	}
 	return ""
@@ -402,10 +351,10 @@ func (b *builder) link(address, port string, above *Node) *Link {
 // pcie is what a function says of its link. The management library tells of a GPU
 // whose config space cannot be read.
 func (b *builder) pcie(address string) facts.PCIeLink {
-	if d := b.devices[address]; d != nil && d.Link != nil && d.Link.Width > 0 && d.Link.SpeedGTs > 0 {
-		return *d.Link
+	if l := b.device(address).Link; l != nil && l.Width > 0 && l.SpeedGTs > 0 {
+		return *l
 	}
-	if g := b.gpus[address]; g != nil && g.PCIe != nil {
+	if g := b.facts.GPUs.At(address); g != nil && g.PCIe != nil {
 		p := g.PCIe
 		return facts.PCIeLink{
 			SpeedGTs: data.PCIeSpeedGTs(cmp.Or(p.Generation, p.MaxGeneration)), Width: cmp.Or(p.Width, p.MaxWidth),
@@ -456,7 +405,7 @@ func rate(gbps float64) string {
 // model is the model of a GPU; where all have the same, which is said elsewhere, its
 // memory.
 func (b *builder) model(address string) string {
-	g := b.gpus[address]
+	g := b.facts.GPUs.At(address)
 	switch {
 	case g == nil || b.oneModel && g.MemoryBytes == 0:
 		return ""
