@@ -99,7 +99,7 @@ func (l *line) values(f cli.Flag, value string) (all []string, files string) {
 		return formatsOf(l.Command()), ""
 	case fromFlag.Name, targetFlag.Name:
 		return prefixed(examplePrefix, fixtures.Examples()), completeFiles
-	case withFlag.Name, diffFlag, "output", "baseline", "exclude", waiveFlag.Name, ncclFlag.Name, expectFlag:
+	case withFlag.Name, "output", "baseline", "exclude", waiveFlag.Name, ncclFlag.Name, expectFlag:
 		return nil, completeFiles
 	case policyFlag.Name:
 		return nil, completeFolders

@@ -17,10 +17,16 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
+
+// grave are the findings of medium severity or above.
+func grave(findings []rules.Finding) []rules.Finding {
+	return lines.Filter(findings, func(f rules.Finding) bool { return f.Severity.Rank() <= rules.Medium.Rank() })
+}
 
 // launchCase is a case of fixtures/launches. The lines of its comment say what holds: "want: RULE SEVERITY SUBJECT
 // FILE: LINE" is a finding of medium or above with the text of the line that its first evidence names, and "healthy"

@@ -20,7 +20,7 @@ import (
 
 // perCall are the flags that no file sets: what is examined and which file is written is
 // for each call to say.
-var perCall = []string{fromFlag.Name, withFlag.Name, targetFlag.Name, platformFlag.Name, plainHTTPFlag.Name, "output", "baseline", "for", "diff", "help", "version"}
+var perCall = []string{fromFlag.Name, withFlag.Name, targetFlag.Name, platformFlag.Name, plainHTTPFlag.Name, "output", "baseline", "for", "help", "version"}
 
 // ownOnly are the flags that only the user's own file sets. They run rules, show names
 // and secrets, or disturb the jobs of others, which a file that came with a folder must

@@ -51,9 +51,6 @@ type source struct {
 	// target is a recording of the machine that files of a job are for; empty where
 	// none was given.
 	target string
-	// judgedFor are the facts of the machine that files of a job are for, where they are known
-	// already; the files may also hold variables and no description of a job.
-	judgedFor *facts.Facts
 	// exclude are patterns of files in folders that are not read.
 	exclude []string
 	// maxBytes bounds what is read of texts; 0 is the default.

@@ -69,10 +69,6 @@ func (d *Document) addParts(parts []Part) {
 	})
 }
 
-// Parts are what the report says of each part of the files, or one for all where they are not judged by themselves. A redacted
-// report has none.
-func (d *Document) Parts() []Part { return d.parts }
-
 // rank orders objects without findings of medium severity or above: those that were not judged in full first.
 func (o JudgedObject) rank() int {
 	if o.State == Healthy {
