@@ -72,7 +72,7 @@ func makeSituations(t *testing.T, visit func(situation)) {
 		for _, profile := range []rules.Profile{rules.Training, rules.Image} {
 			visit(situation{
 				name: "case " + c.Name + " " + string(profile), facts: c.Facts,
-				request: request{source: source{from: []string{c.Name + "/facts.json"}}, profile: profile, failOn: report.Threshold(rules.High)},
+				request: requestFor(profile, c.Name+"/facts.json"),
 			})
 		}
 	}
@@ -91,7 +91,7 @@ func makeSituations(t *testing.T, visit func(situation)) {
 
 func gatherFrom(t *testing.T, name, from string) situation {
 	t.Helper()
-	r := request{source: source{from: []string{from}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
+	r := requestFor(rules.Training, from)
 	g := collect(t.Context(), r.source, r.options)
 	expect.Must(t, g.facts != nil, "%s: %v", name, g.err)
 	return situation{name: name, request: r, facts: g.facts, textsOnly: g.textsOnly}
@@ -127,7 +127,7 @@ func judgedAndTold(ctx context.Context, t *testing.T, known knowledge, s situati
 		ranking := s.request.rank(known.remedies, shared.judged.Findings, s.facts)
 		shared.report = report.New(report.Input{
 			Version: version, Sources: s.request.source.names(), Profile: s.request.profile, FailOn: s.request.failOn, TextsOnly: s.textsOnly, Rules: known.rules.Rules(),
-			Facts: s.facts, Verdict: *shared.judged, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: s.request.recheck(),
+			Facts: s.facts, Verdict: *shared.judged, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: s.request.again,
 		})
 	})
 	expect.NoError(t, shared.err)

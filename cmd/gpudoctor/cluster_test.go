@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -24,7 +23,7 @@ const clusterExamples = "../../docs/examples/"
 // writeReports writes the reports of 32 like nodes, one of which has another NCCL and is slower.
 func writeReports(t *testing.T, folder string) {
 	t.Helper()
-	d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{examplePrefix + "h200x2"}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
+	d := expect.Value(diagnose(t.Context(), requestFor(rules.Training, examplePrefix+"h200x2")))(t)
 	d.AddTraits()
 	expect.NoError(t, os.MkdirAll(folder, 0o750))
 	transfers := d.Transfers.Transfers

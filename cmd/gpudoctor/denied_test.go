@@ -61,35 +61,6 @@ func asNobody(program, dir, line string, env ...string) (c *exec.Cmd, other bool
 	return c, other
 }
 
-// TestForeignHome checks that settings that the user may not read are ignored, and that
-// this is reported: containers that run with any user ID often have the HOME of root.
-func TestForeignHome(t *testing.T) {
-	program, dir := placedForAll(t)
-	config := filepath.Join(".config", "gpudoctor", "config.yaml")
-	for _, home := range []string{"closed", "closed-file"} {
-		expect.NoError(t, os.MkdirAll(filepath.Join(dir, home, filepath.Dir(config)), 0o755))
-	}
-	for name, text := range map[string]string{
-		"job.log": "NCCL version 2.28.9+cuda13.0\n", filepath.Join("closed", config): "fail-on: low\n", filepath.Join("closed-file", config): "fail-on: low\n",
-	} {
-		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-	}
-	for _, name := range []string{"closed", filepath.Join("closed-file", config)} {
-		name = filepath.Join(dir, name)
-		expect.NoError(t, os.Chmod(name, 0))
-		t.Cleanup(func() { _ = os.Chmod(name, 0o755) })
-	}
-	for home, want := range map[string]string{
-		"none":        "",
-		"closed":      "gpudoctor: " + filepath.Join(dir, "closed", config) + " is ignored: permission denied\n",
-		"closed-file": "gpudoctor: " + filepath.Join(dir, "closed-file", config) + " is ignored: permission denied\n",
-	} {
-		c, _ := asNobody(program, dir, "check --from job.log", "HOME="+filepath.Join(dir, home))
-		code, stdout, stderr := ended(t, c)
-		expect.That(t, code == exitOK && stdout != "" && stderr == want, "%s: exit code %d, printed %q and said %q, want %q", home, code, stdout, stderr, want)
-	}
-}
-
 // TestDenied checks what a user is told who may not read or write something. The
 // program runs as nobody if the test runs as root, who may do all.
 func TestDenied(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
-	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
@@ -104,10 +103,9 @@ func readInputs(ctx context.Context, names []string, policy string) ([]compare.I
 		if s.Form == compare.FormReport {
 			continue
 		}
-		d, err := diagnose(ctx, request{
-			source: source{from: []string{s.Name}}, options: gather.Options{Whole: deadline.Texts},
-			profile: profile, failOn: report.Threshold(rules.High), policy: policy,
-		})
+		r := requestFor(profile, s.Name)
+		r.options.Whole, r.policy = deadline.Texts, policy
+		d, err := diagnose(ctx, r)
 		switch {
 		case err != nil:
 			return nil, err

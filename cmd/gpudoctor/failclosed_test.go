@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,7 +50,7 @@ type selection struct {
 func judge(tb testing.TB, k knowledge, f *facts.Facts, s selection) *report.Document {
 	tb.Helper()
 	verdict := expect.Value(k.rules.Evaluate(context.Background(), f, rules.Options{Profile: s.profile, Only: s.only, Skip: s.skip, Memory: ruleMemory}))(tb)
-	ranking := request{profile: s.profile}.rank(k.remedies, verdict.Findings, f)
+	ranking := requestFor(cmp.Or(s.profile, rules.Training)).rank(k.remedies, verdict.Findings, f)
 	return report.New(report.Input{
 		Profile: s.profile, FailOn: s.failOn, Only: s.only, Probed: true, Rules: k.rules.Rules(), Facts: f, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld,
 	})

@@ -12,13 +12,11 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
-	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
@@ -29,11 +27,8 @@ import (
 const (
 	fleetName  = "fleet"
 	expectFlag = "expect"
-	waitName   = "wait"
 
 	takesReports = "fleet takes JSON reports (gpudoctor check -o FILE.json), folders and tar archives of them, snapshots, logs, and a folder of these for each node"
-	// waitStep is how long it takes at least until files are looked at again.
-	waitStep = time.Second
 	// maxExpected bounds a list of nodes in bytes.
 	maxExpected = 8 << 20
 )
@@ -66,7 +61,6 @@ than like nodes; 2 wrong usage or an error; 3 a node could not be judged, has no
 report, or it cannot be read`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: expectFlag, Usage: "`NODES`: all nodes (n1,n2 or n[1-8]), or a file with their names, to name those without a report"},
-			&cli.DurationFlag{Name: waitName, Usage: "`TIME`: wait until all nodes of --expect have reported (30s, 5m)"},
 			checkFormatFlag,
 			&cli.StringSliceFlag{
 				Name: "output", Aliases: []string{"o"},
@@ -94,7 +88,10 @@ func foldFleet(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	read, err := readFleet(c, paths, expected)
+	read, err := fleet.Read(c.Context, paths, c.App.Reader, judgeNode)
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return complaint.Hinted(fmt.Errorf("%s: %s", complaint.Quote(at.Path), complaint.Reason(err, "file or folder")), takesReports)
+	}
 	if err != nil {
 		return err
 	}
@@ -136,44 +133,14 @@ func fleetOutputs(c *cli.Context, paths []string) ([]output, error) {
 	return all, apart(filesOf(all), inputs, c.App.Writer)
 }
 
-// readFleet reads the reports, again and again until all nodes have reported or the time is over.
-func readFleet(c *cli.Context, paths, expected []string) (*fleet.Reading, error) {
-	wait := c.Duration(waitName)
-	switch {
-	case wait > 0 && len(expected) == 0:
-		return nil, complaint.Hinted(errors.New("--wait needs to know the nodes"), "--expect NODES names them")
-	case wait > 0 && slices.Contains(paths, standardInput):
-		return nil, complaint.Hinted(errors.New("--wait does not go with standard input"), "it is read to its end; leave --wait out")
-	}
-	end := time.Now().Add(wait)
-	for {
-		begin := time.Now()
-		read, err := fleet.Read(c.Context, paths, c.App.Reader, judgeNode)
-		if at, ok := errors.AsType[*fs.PathError](err); ok {
-			return nil, complaint.Hinted(fmt.Errorf("%s: %s", complaint.Quote(at.Path), complaint.Reason(err, "file or folder")), takesReports)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !time.Now().Before(end) || len(read.Unreported(expected)) == 0 {
-			return read, nil
-		}
-		select {
-		case <-time.After(min(time.Until(end), max(waitStep, 4*time.Since(begin)))):
-		case <-c.Done():
-			return nil, context.Cause(c.Context)
-		}
-	}
-}
-
 // judgeNode judges a recording, texts or a folder of these, as check --from does.
 func judgeNode(ctx context.Context, file string) ([]byte, error) {
 	if err := compileOnce(); err != nil {
 		return nil, err
 	}
-	d, err := diagnose(ctx, request{
-		source: source{from: []string{file}}, options: gather.Options{Whole: deadline.Texts}, profile: rules.Training, failOn: report.Threshold(rules.High),
-	})
+	r := requestFor(rules.Training, file)
+	r.options.Whole = deadline.Texts
+	d, err := diagnose(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -48,13 +47,18 @@ func examineImage(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r.source.from = names
-	if names[0] == "/" {
-		r.source.from = nil // gpudoctor runs in the image.
-	} else if r.source.remote, err = findImage(c.Context, names[0]); err != nil {
-		return err
+	flags := repeat("profile", string(rules.Image))
+	if name := names[0]; name != "/" { // There, gpudoctor runs in the image.
+		if r.source.remote, err = findImage(c.Context, name); err != nil {
+			return err
+		}
+		r.source.from, r.source.image, r.again.Files = names, true, true
+		if r.source.remote != nil && !isRemoteImage(name) {
+			name = registry.Scheme + name // What image takes for a reference, --from takes for a path.
+		}
+		flags = append(repeat(fromFlag.Name, name), flags...)
 	}
-	r.source.image = names[0] != "/"
+	r.again.Flags = append(flags, r.again.Flags...)
 	if err := r.readTarget(c); err != nil {
 		return err
 	}
@@ -117,7 +121,7 @@ func (s source) gatherImage(ctx context.Context, opts gather.Options) gathered {
 	}
 	img, err := s.openImage(ctx, o)
 	if err != nil {
-		return gathered{err: imageProblem(fmt.Errorf("read %s: %w", complaint.Quote(s.from[0]), withoutPath(err)))}
+		return gathered{err: imageProblem(s.from[0], err)}
 	}
 	f, took := checks.GatherImage(ctx, img, opts)
 	return gathered{facts: f, took: took, err: context.Cause(ctx)}
@@ -130,12 +134,4 @@ func (s source) openImage(ctx context.Context, o image.Options) (*image.Image, e
 	return image.OpenRemote(ctx, *s.remote, registry.Options{
 		PlainHTTP: s.plainHTTP, Silence: deadline.Silence, Logins: registry.LoginFiles(os.Getenv),
 	}, o)
-}
-
-// imageProblem adds what to do about an image that cannot be read.
-func imageProblem(err error) error {
-	if _, ok := errors.AsType[complaint.Error](err); ok || errors.Is(err, context.Canceled) {
-		return err
-	}
-	return complaint.Hinted(err, hintsOfImage(err)...)
 }

@@ -310,7 +310,7 @@ func TestImageFacts(t *testing.T) {
 		expect.That(t, slices.Contains(set, "NCCL_DEBUG=INFO") && f.Image != nil && len(f.Image.Layers) == 5 && len(f.Unknown) == 0, "got %v, %+v, %v", set, f.Image, f.Unknown)
 		at := filepath.Join(t.TempDir(), "facts.json")
 		expect.NoError(t, os.WriteFile(at, []byte(stdout), 0o600))
-		d := expect.Value(diagnose(context.Background(), request{profile: rules.Image, failOn: report.Threshold(rules.High), source: source{from: []string{at}}}))(t)
+		d := expect.Value(diagnose(context.Background(), requestFor(rules.Image, at)))(t)
 		expect.NoDiff(t, faultyImages[0].want, graveFindings(d), "it")
 	}
 	d := judgeImage(t, imagetest.Write(t, img, imagetest.Folder), nil)
@@ -404,15 +404,6 @@ func TestRegistryOnly(t *testing.T) {
 		first, rest, _ := strings.Cut(stderr, "\n")
 		expect.That(t, code == exitError && strings.Contains(first, want) && strings.HasPrefix(rest, "hint: "), "%s: %s", command, stderr)
 	}
-}
-
-// TestImageAgain checks that the command that checks an image in a registry again names it as --from takes it.
-func TestImageAgain(t *testing.T) {
-	s := source{from: []string{"127.0.0.1:1/org/app:1"}, image: true}
-	s.remote = expect.Value(findImage(t.Context(), s.from[0]))(t)
-	r := request{profile: rules.Image, failOn: report.Threshold(rules.High), source: s}
-	got := parseRequest(t, r.recheck().Flags)
-	expect.That(t, got.source.remote != nil && got.source.remote.String() == s.remote.String(), "it checks again with %q", r.recheck().Flags)
 }
 
 // TestConnections checks that one package of the program can open connections, that which reads images from a registry;

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -47,7 +48,7 @@ func findImage(ctx context.Context, name string) (*registry.Reference, error) {
 	case err == nil:
 		err = image.ErrNotImage
 	}
-	return nil, imageProblem(fmt.Errorf("%s: %w", complaint.Quote(name), withoutPath(err)))
+	return nil, imageProblem(name, err)
 }
 
 // inFolder reports whether there is a file or folder of the name of the first part of a path.
@@ -57,19 +58,13 @@ func inFolder(ctx context.Context, name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// withoutPath leaves out of an error of the file system what the command names.
-func withoutPath(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, os.ErrNotExist) {
-		return p.Err
-	}
-	return err
-}
-
-// hints are what to do about the errors of images and registries.
-var imageHints = []struct {
+type imageHint struct {
 	err  error
 	hint string
-}{
+}
+
+// imageHints are what to do about the errors of images and registries.
+var imageHints = []imageHint{
 	{registry.ErrReference, "a reference is HOST/NAME:TAG or HOST/NAME@sha256:DIGEST: ghcr.io/org/app:1.2"},
 	{registry.ErrNotFound, "check the name and the tag; some registries also say this of images that need a login"},
 	{registry.ErrLogins, "docker login or podman login writes it; REGISTRY_AUTH_FILE names another"},
@@ -88,17 +83,22 @@ var imageHints = []struct {
 	{fs.ErrNotExist, takesImages + "; one in a registry is named with its host: docker.io/library/ubuntu:22.04"},
 }
 
-// hintsOfImage are what to do about an image that cannot be read.
-func hintsOfImage(err error) []string {
+// imageProblem says what cannot be read, and what to do about it.
+func imageProblem(name string, err error) error {
+	if _, ok := errors.AsType[complaint.Error](err); ok || errors.Is(err, context.Canceled) {
+		return err
+	}
+	hints := []string{"save the image again: skopeo copy docker://REF oci-archive:image.tar"}
+	if i := slices.IndexFunc(imageHints, func(known imageHint) bool { return errors.Is(err, known.err) }); i >= 0 {
+		hints = []string{imageHints[i].hint}
+	}
 	if denied, ok := errors.AsType[*registry.DeniedError](err); ok {
-		return deniedHints(denied)
+		hints = deniedHints(denied)
 	}
-	for _, known := range imageHints {
-		if errors.Is(err, known.err) {
-			return []string{known.hint}
-		}
+	if at, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
+		err = at.Err // The name is said.
 	}
-	return []string{"save the image again: skopeo copy docker://REF oci-archive:image.tar"}
+	return complaint.Hinted(fmt.Errorf("%s: %w", complaint.Quote(name), err), hints...)
 }
 
 func deniedHints(denied *registry.DeniedError) []string {

@@ -121,7 +121,7 @@ func TestUnitsAreIndependent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	found := func(paths ...string) []string {
-		d := expect.Value(diagnose(t.Context(), request{source: source{from: paths}, profile: rules.Launch, failOn: report.Threshold(rules.High)}))(t)
+		d := expect.Value(diagnose(t.Context(), requestFor(rules.Launch, paths...)))(t)
 		all := expect.Map(d.Findings, func(f rules.Finding) string {
 			return fmt.Sprintf("%s %d %s %s %s %s", filepath.Base(f.Object.File), f.Object.Line, f.Rule, f.Severity, f.Subject, strings.ReplaceAll(f.Message, dir+"/", ""))
 		})

@@ -79,10 +79,10 @@ func runLine(ctx context.Context, app *cli.App, args []string) error {
 		return err
 	}
 	err = app.RunContext(ctx, arranged)
-	if set, ok := app.Metadata[settingsKey].(*applied); ok {
-		return set.explain(err)
+	if _, ok := errors.AsType[verdictError](err); ok {
+		return err
 	}
-	return err
+	return explained(err, settingsOf(app))
 }
 
 // ignoreEmptyVariables takes a variable that is set to nothing, as CI systems

@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -43,6 +47,20 @@ func showRuleCommand() *cli.Command {
 			return stdio.WriteText(c.App.Writer, printable(source))
 		},
 	}
+}
+
+// checkPolicy refuses a folder without rules and remedies: a policy that is left out unnoticed would let things pass.
+func checkPolicy(dir string) error {
+	found, err := rules.ReadPolicyFolder(dir, func(name string) bool {
+		return path.Ext(name) == ".yaml" || path.Ext(name) == ".rego" && !strings.HasSuffix(name, "_test.rego")
+	})
+	place, reason := dir, "the folder contains no rules or remedies"
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		place, reason = filepath.Join(dir, filepath.FromSlash(at.Path)), complaint.Reason(err, "folder")
+	} else if err != nil || len(found) > 0 {
+		return err
+	}
+	return complaint.Hinted(fmt.Errorf("--policy %s: %s", place, reason), "--policy takes a folder with rules (*.rego) or remedies (*.yaml)")
 }
 
 // printable is a file's text, with what a terminal would obey made visible.

@@ -24,12 +24,9 @@ import (
 var programs = map[string]func(){}
 
 func TestMain(m *testing.M) {
-	checks.ChildMain()                              // In tests that call functions, this binary starts itself.
-	if programs[filepath.Base(os.Args[0])] == nil { // Tests do not read the settings of whoever runs them.
+	checks.ChildMain() // In tests that call functions, this binary starts itself.
+	if programs[filepath.Base(os.Args[0])] == nil {
 		ruleMemory = math.MaxUint64 / 2 // What other tests take is not the rules'.
-		if err := os.Setenv("XDG_CONFIG_HOME", os.DevNull); err != nil {
-			panic(err)
-		}
 	}
 	testscript.Main(beside{m}, programs)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/urfave/cli/v2"
@@ -14,8 +13,6 @@ var (
 	redactFlag   = &cli.BoolFlag{Name: "redact", DisableDefaultText: true, Usage: "also replace names and addresses on a terminal and in a pipe"}
 	noRedactFlag = &cli.BoolFlag{Name: "no-redact", DisableDefaultText: true, Usage: "keep names, addresses and secrets"}
 )
-
-var errRedactBoth = errors.New("--redact and --no-redact cannot be used together")
 
 // readRedaction reads the flags.
 func readRedaction(c *cli.Context) redactChoice {

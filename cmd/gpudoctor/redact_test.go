@@ -26,7 +26,7 @@ import (
 // is, what is advised, and the exit code.
 func diagnosisOf(t *testing.T, known knowledge, doc *facts.Facts) []string {
 	t.Helper()
-	r := request{source: source{from: []string{"x"}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
+	r := requestFor(rules.Training, "x")
 	verdict := expect.Value(known.rules.Evaluate(t.Context(), doc, rules.Options{Profile: r.profile, Memory: ruleMemory}))(t)
 	ranking := r.rank(known.remedies, verdict.Findings, doc)
 	d := report.New(report.Input{

@@ -474,7 +474,7 @@ func waiving(t *testing.T, known knowledge, s situation, verdict *rules.Result, 
 	t.Helper()
 	in := report.Input{
 		Version: version, Sources: s.request.source.names(), Profile: s.request.profile, FailOn: s.request.failOn, Strict: strict, TextsOnly: s.textsOnly,
-		Rules: known.rules.Rules(), Facts: s.facts, Verdict: *verdict, Recheck: s.request.recheck(),
+		Rules: known.rules.Rules(), Facts: s.facts, Verdict: *verdict, Recheck: s.request.again,
 	}
 	if all != nil {
 		applied := waivers.Apply(*verdict, all, "2027-01-31")

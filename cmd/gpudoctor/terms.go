@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
@@ -91,20 +90,11 @@ func termNames() []string {
 	return append([]string{"exit"}, lines.Map(words, func(t reportTerm) string { return t.Name })...)
 }
 
-// findTerms finds the terms that words name: "critical", "exit 3", "3", "exit code 130", or
-// "exit" for all exit codes.
+// findTerms finds the terms that words name: "critical", "3", "exit 3", or "exit" for all exit codes.
 func findTerms(words []string) []reportTerm {
 	name := strings.ToLower(strings.Join(words, " "))
-	code := strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(name, "exit"), "-"))
-	code = strings.TrimSpace(strings.TrimPrefix(code, "code"))
+	code, ofExit := strings.CutPrefix(name, "exit")
 	return lines.Filter(everyTerm(), func(t reportTerm) bool {
-		return t.Kind == exitCodeTerm && (code == t.Name || code == "" && name != "" || t.signals(code)) || strings.EqualFold(t.Name, name) || string(t.Kind) == name
+		return t.Kind == exitCodeTerm && ofExit && (code == "" || code == " "+t.Name) || strings.EqualFold(t.Name, name) || string(t.Kind) == name
 	})
-}
-
-// signals reports whether a code is one of those of signals (signal(7)).
-func (t reportTerm) signals(code string) bool {
-	const first, last = 129, 192
-	n, err := strconv.Atoi(code)
-	return err == nil && len(t.Name) > 1 && t.Kind == exitCodeTerm && n >= first && n <= last
 }

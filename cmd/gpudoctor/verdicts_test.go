@@ -72,7 +72,7 @@ func TestGoldenVerdicts(t *testing.T) {
 			if leftOut(kind + " " + filepath.Base(file)) {
 				continue
 			}
-			d, err := diagnose(t.Context(), request{source: source{from: []string{file}}, profile: profile, failOn: report.Threshold(rules.High)})
+			d, err := diagnose(t.Context(), requestFor(profile, file))
 			expect.Must(t, err == nil, "%s: %v", file, err)
 			if kind == "text" {
 				asItSays(t, file, d)
@@ -139,7 +139,7 @@ func TestExamplesJudged(t *testing.T) {
 		"model-mi300x8": {report.Healthy, nil, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{"example:" + name}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
+			d := expect.Value(diagnose(t.Context(), requestFor(rules.Training, "example:"+name)))(t)
 			got := want{State: d.Verdict.State}
 			for _, s := range d.Skipped {
 				got.Skipped = append(got.Skipped, s.Rule)
@@ -156,7 +156,7 @@ func TestTreesJudged(t *testing.T) {
 	slowWithRace(t)
 	judge := func(from string) *report.Document {
 		t.Helper()
-		d := expect.Value(diagnose(t.Context(), request{source: source{from: []string{from}}, profile: rules.Training, failOn: report.Threshold(rules.High)}))(t)
+		d := expect.Value(diagnose(t.Context(), requestFor(rules.Training, from)))(t)
 		return d
 	}
 	for _, name := range fixtures.Examples() {

@@ -13,8 +13,8 @@ import (
 
 // readWaivers reads the waivers that are in force for a command: those of the file in the
 // current directory, and of the file that --waive names.
-func readWaivers(ctx context.Context, set *applied, file string) ([]waivers.Waiver, error) {
-	all, err := waivers.Parse(settings.Here, set.waivers)
+func readWaivers(ctx context.Context, set settings.Settings, file string) ([]waivers.Waiver, error) {
+	all, err := waivers.Parse(settings.Here, set.Waivers)
 	if err != nil || file == "" {
 		return all, err
 	}
