@@ -138,8 +138,7 @@ func judgedAndTold(ctx context.Context, t *testing.T, known knowledge, s situati
 type adviceTally map[string]int
 
 // TestAdviceFits checks, for all situations, that no advice sets what is in force already, that no variable is both set
-// and unset, that no command has a gap, that all formats tell the advice in one order, and that what an advice takes
-// and how long it lasts are true.
+// and unset, that no command has a gap, and that all formats tell the advice in one order.
 func TestAdviceFits(t *testing.T) {
 	t.Parallel()
 	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
@@ -153,7 +152,6 @@ func TestAdviceFits(t *testing.T) {
 			seen["advice"]++
 			setsNothingInForce(t, s.facts, a, seen)
 			hasNoGap(t, a, seen)
-			lastsAsSaid(t, a, seen)
 		}
 		repeatsNothing(t, d.Advice)
 		checksAgain(t, s.request, d, seen)
@@ -496,32 +494,6 @@ func oneOrder(t *testing.T, d *report.Document, seen adviceTally) {
 		seen["told in "+tt.name] += len(order)
 		expect.That(t, tt.all || slices.IsSorted(order), "%s tells advice in the order %v", tt.name, order)
 		expect.That(t, !tt.all || len(order) == len(d.Advice), "%s tells %d of %d", tt.name, len(order), len(d.Advice))
-	}
-}
-
-// lastsAsSaid compares what an advice takes and how long it lasts with what it
-// does.
-func lastsAsSaid(t *testing.T, a remedies.Advice, seen adviceTally) {
-	t.Helper()
-	apply := a.Apply
-	takes := func(n remedies.Need) bool { return slices.Contains(a.Needs, n) }
-	fault := func(format string, args ...any) {
-		t.Errorf("%s takes %v and lasts %s: %s", a.Remedy, a.Needs, a.Lasts, fmt.Sprintf(format, args...))
-	}
-	seen["lasting "+a.Lasts]++
-	if len(apply.KernelCommandLine) > 0 && (a.Lasts != "forever" || !takes(remedies.NeedReboot) || !takes(remedies.NeedRoot)) {
-		fault("a kernel parameter takes root and a reboot, and lasts")
-	}
-	if len(apply.Environment)+len(apply.Unset) > 0 && a.Lasts != "job" {
-		fault("a variable of a process lasts as long as its job")
-	}
-	if len(apply.Edits) > 0 && len(apply.Unset) == 0 && a.Lasts != "forever" {
-		fault("a change of a file lasts")
-	}
-	for _, e := range apply.Edits {
-		if strings.HasPrefix(e.File, "/etc/") && !takes(remedies.NeedRoot) {
-			fault("%s is root's", e.File)
-		}
 	}
 }
 

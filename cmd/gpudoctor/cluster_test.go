@@ -54,49 +54,6 @@ func writeReports(t *testing.T, folder string) {
 	}
 }
 
-// shownOutput is what docs/cluster.md shows below a command.
-var shownOutput = regexp.MustCompile("(?ms)^(\\$ [^\n]*\n).*?^```$")
-
-// TestClusterCommands runs the commands of docs/cluster.md in order, with stand-ins for what starts programs on nodes:
-// each start leaves the reports of its nodes, which fleet then reads.
-func TestClusterCommands(t *testing.T) {
-	expect.NotShort(t, "TestScripts runs the same commands")
-	expect.NotByDay(t, "it starts some thirty programs, one after the other")
-	t.Parallel()
-	folder, bin := t.TempDir(), t.TempDir()
-	for name, script := range map[string]string{
-		"srun mpirun pdsh ansible": `for last; do :; done; for NODE in n1 n2; do export NODE; sh -c "${last#cd /shared && }" || :; done`,
-		"hostname":                 `echo "$NODE"`,
-		"kubectl":                  `if [ "$1" = logs ]; then cat kept/*; else test -f "$3"; fi`,
-	} {
-		for one := range strings.FieldsSeq(name) {
-			expect.NoError(t, os.WriteFile(filepath.Join(bin, one), []byte("#!/bin/sh\n"+script+"\n"), 0o700)) //nolint:gosec // It is a program.
-		}
-	}
-	writeReports(t, filepath.Join(folder, "kept"))
-	expect.NoError(t, os.CopyFS(folder, os.DirFS(clusterExamples+"kubernetes")))
-	page := string(expect.Value(os.ReadFile("../../docs/cluster.md"))(t))
-	tried := 0
-	command := regexp.MustCompile(`(?m)^(?:    |\$ )(.*)$`)
-	for _, m := range command.FindAllStringSubmatch(shownOutput.ReplaceAllString(page, "$1"), -1) {
-		tried++
-		starts := strings.Contains(m[1], "-o reports/")
-		reports := filepath.Join(folder, "reports")
-		if starts {
-			expect.NoError(t, os.RemoveAll(reports))
-			expect.NoError(t, os.Mkdir(reports, 0o750))
-		}
-		out, code := runIn(t, folder, "PATH="+bin+":$PATH; "+m[1])
-		expect.That(t, code != exitError && code < 100, "%s: exit code %d:\n%s", m[1], code, out)
-		expect.That(t, !strings.Contains(m[1], "fleet -") || strings.Contains(out, "32 nodes") && strings.Contains(out, "r02-n03"), "%s:\n%s", m[1], out)
-		if starts {
-			written := expect.Value(os.ReadDir(reports))(t)
-			expect.Must(t, len(written) == 2 && written[0].Name() == "n1.json", "%s wrote %v:\n%s", m[1], written, out)
-		}
-	}
-	expect.Equal(t, 8, tried, "commands")
-}
-
 // TestEpilog runs the example of an epilog with stand-ins: it logs a node only if gpudoctor finds a fault, drains it only
 // where that is switched on, and never fails.
 func TestEpilog(t *testing.T) {

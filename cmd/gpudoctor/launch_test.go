@@ -276,39 +276,3 @@ func checkBroken(t *testing.T, dir, name, text string) {
 	code, said = gateOf(t, dir)
 	expect.That(t, code == exitUnproven && strings.Contains(said, "file-broken: bad.yaml (") && namesLine.MatchString(said), "%s: beside a good file: exit code %d, %s\n%s", name, code, said, text)
 }
-
-// TestBrokenLine checks that the line is the one at fault, and which files count as manifests.
-func TestBrokenLine(t *testing.T) {
-	pod := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: a\n    image: i\n    env:\n    - {name: A, value: b}\n"
-	object := "{\n \"apiVersion\": \"v1\",\n \"kind\": \"Pod\",\n \"spec\": {\"containers\": [{\"image\": \"i\"}]}\n}\n"
-	for _, tt := range []struct{ name, text, want string }{
-		{"x.yaml", strings.Replace(pod, "    image", "   image", 1), "YAML at line 8"},
-		{"x.yml", strings.Replace(pod, "    image", "\timage", 1), "YAML at line 8"},
-		{"X.YAML", strings.Replace(pod, "name: a", "name: 'a", 1), "YAML at line 4"},
-		{"x", strings.Replace(pod, "b}", "b", 1), "YAML at line 10"},
-		{"x", "# A comment.\n---\n" + strings.Replace(pod, "name: a", "name: *a", 1), "YAML at line 6"},
-		{"x.yaml", "apiVersion: v1: x\n" + pod, "YAML at line 1"},
-		{"x.yaml", pod + "kind: Pod\n", ""},
-		{"x.yaml", "services:\n  a:\n    image: i\n    gpus: 1\n    image: j\n", "YAML at line 5: the key image is given twice"},
-		{"x.yaml", pod + "---\n" + pod + " x\n", "YAML at line 22"},
-		{"x.yaml", strings.ReplaceAll(strings.Replace(pod, "b}", "b", 1), "\n", "\r\n"), "YAML at line 10"},
-		{"x.json", object[:len(object)-2], "JSON at line 4"},
-		{"x", strings.Replace(object, "\",\n", "\"\n", 1), "JSON at line 3"},
-		{"x.json", strings.Replace(object, "\"kind\"", "\"apiVersion\"", 1), ""},
-		{"x.yaml", strings.ReplaceAll(object, "\n ", "\n\t"), ""},
-		{"x.json", object + object, ""},
-		{"x.yaml", strings.Replace(pod, "image: i", "image: {{ .Values.image }}", 1), ""},
-		{"x.yaml", pod + "{{- if .Values.more }}\n---\n" + pod + "{{- end }}\n", ""},
-		{"x.sh", "docker run --gpus 1 image\nfor x in [; do\n", ""},
-		{"x.yaml", "# nothing else\n" + pod, ""},
-	} {
-		file := filepath.Join(t.TempDir(), tt.name)
-		expect.NoError(t, os.WriteFile(file, []byte(tt.text), 0o600))
-		g := collect(t.Context(), source{from: []string{file}}, gather.Options{})
-		if g.facts == nil {
-			t.Errorf("%q: %v", tt.text, g.err)
-		} else if got := g.facts.Texts[0]; (got.Problem != "") != (tt.want != "") || !strings.Contains(got.Problem, tt.want) {
-			t.Errorf("%q: %+v, want %q", tt.text, got, tt.want)
-		}
-	}
-}

@@ -48,14 +48,14 @@ func TestReportsOfAll(t *testing.T) {
 				faults = append(faults, format+": "+fault)
 			}
 		}
-		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{namesRules, titlesDiffer, verdictCounts, certaintySaysOfWhat, namesTheLine, keepsUnits, marksCode, explainsTerms} {
+		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{namesRules, titlesDiffer, verdictCounts, certaintySaysOfWhat, namesTheLine, explainsTerms} {
 			faults = append(faults, hold(d, written, seen)...)
 		}
 		for _, fault := range faults {
 			t.Errorf("%s: %s", s.name, fault)
 		}
 	})
-	for _, name := range []string{"titles", "titles with a suffix", "slight findings beside a verdict", "lines to look at", "terms", "reports without terms", "units in text", "units in html", "variables in code", "area ok", "area note", "area problem", "area unknown", "area not-applicable"} {
+	for _, name := range []string{"titles", "titles with a suffix", "slight findings beside a verdict", "lines to look at", "terms", "reports without terms", "area ok", "area note", "area problem", "area unknown", "area not-applicable"} {
 		expect.That(t, seen[name] != 0, "nothing looked at: %s", name)
 	}
 	t.Logf("looked at: %v", seen)
@@ -180,53 +180,6 @@ func namesTheLine(d *report.Document, _ map[string]string, seen adviceTally) (fa
 // isPlain reports whether a file's name is one that may be put into advice.
 func isPlain(name string) bool {
 	return regexp.MustCompile(`^(?:/?[A-Za-z0-9_][A-Za-z0-9._+-]*|(?:/[A-Za-z0-9_+][A-Za-z0-9._+-]*)+)$`).MatchString(name)
-}
-
-var (
-	// partedUnit is a number at the end of a line whose unit begins the next.
-	partedUnit = regexp.MustCompile(`[ (][0-9][0-9.,]*\n *(?:GB/s|GiB|MiB|KiB|GT/s|%|ms|s)[ .,;)\n]`)
-	wholeUnit  = regexp.MustCompile(`[0-9] (?:GB/s|GiB|MiB|GT/s|%|ms)[ .,;)]`)
-	// pageSentence is what a page says in sentences; breaking is a blank that breaks in one.
-	pageSentence = regexp.MustCompile(`<(p|li|dd)(?: class="(?:effort|proof|caution|steps|note|transfers)")?>(.*?)</(?:p|li|dd)>`)
-	evidence     = regexp.MustCompile(`(?s)<details class="evidence">.*?</details>`)
-	breaking     = regexp.MustCompile(`[0-9] (?:GB/s|GiB|MiB|GT/s|%|ms)(?:[ .,;)<]|$)`)
-	markedUp     = regexp.MustCompile(`<code>.*?</code>|<[^>]*>`)
-	variableName = regexp.MustCompile(`\b(?:NCCL|UCX|CUDA|TORCH|NVSHMEM|HSA|HIP|ROCR)_[A-Z0-9_]+[A-Z0-9]\b`)
-)
-
-// keepsUnits checks that no line of a text, and no blank that breaking of a page, parts a number from its unit.
-func keepsUnits(_ *report.Document, written map[string]string, seen adviceTally) (faults []string) {
-	seen["units in text"] += len(wholeUnit.FindAllString(written["text"], -1))
-	if found := partedUnit.FindString(written["text"]); found != "" {
-		faults = append(faults, fmt.Sprintf("text parts %q", found))
-	}
-	for _, m := range pageSentence.FindAllStringSubmatch(findingsOf(written["html"]), -1) {
-		said := markedUp.ReplaceAllString(m[2], "")
-		seen["units in html"] += strings.Count(said, "\u00a0")
-		if found := breaking.FindString(said); found != "" {
-			faults = append(faults, fmt.Sprintf("html parts %q in %q", found, said))
-		}
-	}
-	return faults
-}
-
-// marksCode checks that a page marks the variables that its remedies and findings name.
-func marksCode(_ *report.Document, written map[string]string, seen adviceTally) (faults []string) {
-	body := findingsOf(written["html"])
-	seen["variables in code"] += len(variableName.FindAllString(strings.Join(regexp.MustCompile(`<p>.*</p>`).FindAllString(body, -1), ""), -1))
-	for _, m := range pageSentence.FindAllStringSubmatch(body, -1) {
-		if found := variableName.FindString(markedUp.ReplaceAllString(m[2], "")); found != "" {
-			faults = append(faults, fmt.Sprintf("html does not mark %s in %q", found, m[2]))
-		}
-	}
-	return faults
-}
-
-// findingsOf are the findings of a page without the evidence.
-func findingsOf(page string) string {
-	_, body, _ := strings.Cut(page, `<h2 id="findings">`)
-	body, _, _ = strings.Cut(body, "</section>")
-	return evidence.ReplaceAllString(body, "")
 }
 
 // explainsTerms checks that a term which a finding of medium severity or above uses in its title or message is
@@ -409,35 +362,6 @@ func wrongAreas(known knowledge, s situation, d *report.Document) []string {
 		faults = append(faults, "the paths are ok, and not all transfers are")
 	}
 	return faults
-}
-
-// TestNothingKnownNoAreaIsOK checks that where nothing is known all areas of the machine
-// are unknown, and that an area is not ok without the section that it rests on.
-func TestNothingKnownNoAreaIsOK(t *testing.T) {
-	known := learnt(t)
-	for _, profile := range []rules.Profile{rules.Training, rules.Image} {
-		empty := &facts.Facts{Schema: facts.FactsSchema}
-		d := judge(t, known, empty, selection{profile: profile, failOn: "high"})
-		for _, l := range d.Areas {
-			expect.That(t, l.State == area.Unknown || l.Name == rules.AreaJob, "%s: nothing is known, and %s is %s (%s)", profile, l.Name, l.State, l.Summary)
-		}
-	}
-	whole := healthyPair(t)
-	for name, remove := range map[rules.Area]func(f *facts.Facts){
-		rules.AreaGPUs:        func(f *facts.Facts) { f.GPUs = nil },
-		rules.AreaPaths:       func(f *facts.Facts) { f.Transfers = nil },
-		rules.AreaPCIe:        func(f *facts.Facts) { f.PCI = nil },
-		rules.AreaContainer:   func(f *facts.Facts) { f.Container = nil },
-		rules.AreaLibraries:   func(f *facts.Facts) { f.Libraries = nil },
-		rules.AreaEnvironment: func(f *facts.Facts) { f.Env = nil },
-		rules.AreaKernelLog:   func(f *facts.Facts) { f.KernelLog = nil },
-	} {
-		f := *whole
-		remove(&f)
-		d := judge(t, known, &f, selection{profile: rules.Training, failOn: "high"})
-		i := slices.IndexFunc(d.Areas, func(l area.Line) bool { return l.Name == name })
-		expect.Equal(t, area.Unknown, d.Areas[i].State, "%s without its facts (%s)", name, d.Areas[i].Summary)
-	}
 }
 
 // TestAreasOfSomeRules checks that a rule that was left out leaves no area ok.

@@ -369,24 +369,3 @@ func diagnosed(t *testing.T, text string) []rules.Finding {
 	expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return grave(concluded(t, file).Findings)
 }
-
-// TestCaughtExceptions checks that a traceback is no alarm where the work goes on.
-func TestCaughtExceptions(t *testing.T) {
-	var steps strings.Builder
-	for i := range 12 {
-		fmt.Fprintf(&steps, "step %d loss %.2f\n", i, 2.5-float64(i)/10)
-	}
-	caught := traceback(userFrame, "ValueError: bad sample 17")
-	for name, text := range map[string]string{
-		"logged, and steps follow": steps.String() + "ERROR:root:skipping a sample\n" + caught + steps.String(),
-		"by a logger":              steps.String() + marked("WARNING 11-22 10:00:00 [data.py:12] ", caught) + "done\n",
-		"ignored in a destructor":  steps.String() + "Exception ignored in: <function Pool.__del__ at 0x7f0000000000>\n" + caught + "done\n",
-		"of one rank of several":   marked("0: ", steps.String()) + marked("1: ", caught) + marked("1: ", steps.String()) + marked("0: ", steps.String()),
-		"logging itself":           "--- Logging error ---\n" + caught + "Call stack:\n  File \"/work/train.py\", line 3, in <module>\n    main()\nMessage: 'x'\nArguments: ()\n" + steps.String(),
-		"exit code 0":              steps.String() + caught + steps.String() + "Process 0 exit with status code 0\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			expect.Len(t, 0, diagnosed(t, text), "false alarms of\n%s", text)
-		})
-	}
-}

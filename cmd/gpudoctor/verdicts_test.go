@@ -122,34 +122,6 @@ func asItSays(t *testing.T, file string, d *report.Document) {
 // digestOf is the beginning of a digest.
 func digestOf(raw []byte) string { return fmt.Sprintf("%x", sha256.Sum256(raw))[:12] }
 
-// TestExamplesJudged checks which rules could not be judged on a recorded machine
-// that is healthy: that rules ask for what they need costs it nothing.
-func TestExamplesJudged(t *testing.T) {
-	type want struct {
-		State   report.State
-		Skipped []string
-		Passed  int // At least.
-	}
-	// The links of a virtual machine are not the real ones, and the recordings are older than the section storage.
-	old := []string{"gds-compat-mode", "nvme-failed", "pcie-link-degraded", "raid-degraded"}
-	for name, w := range map[string]want{
-		"h200x2":        {report.Healthy, old, 17},
-		"h200x4":        {report.Healthy, old, 17},
-		"model-8x-pcie": {report.Healthy, nil, 17},
-		"model-mi300x8": {report.Healthy, nil, 20},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := expect.Value(diagnose(t.Context(), requestFor(rules.Training, "example:"+name)))(t)
-			got := want{State: d.Verdict.State}
-			for _, s := range d.Skipped {
-				got.Skipped = append(got.Skipped, s.Rule)
-			}
-			got.Passed = min(w.Passed, len(d.Passed))
-			expect.NoDiff(t, w, got, "judged")
-		})
-	}
-}
-
 // TestTreesJudged checks that the copy of a machine's files is never healthy, and that no rule finds anything in it
 // which it does not find in the recording, unless the recording has what explains it, such as the probe.
 func TestTreesJudged(t *testing.T) {
