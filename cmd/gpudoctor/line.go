@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/remedies"
 )
 
 // argument is one flag of a command line, with its value.
@@ -279,4 +282,37 @@ func arrange(ctx context.Context, app *cli.App, args []string) ([]string, error)
 	app.Metadata[settingsKey] = set
 	arranged, err := l.Arranged()
 	return append([]string{args[0]}, arranged...), explained(err, set)
+}
+
+// refused is what is wrong with a command line in itself: an argument of a command that says nothing of
+// arguments, values that a flag does not take, and flags that exclude each other.
+func refused(c *cli.Context) error {
+	if c.Command.ArgsUsage == "" && c.Args().Present() {
+		hints := append(meantAs(c), c.Command.HelpName+" --help describes its arguments")
+		return complaint.Hinted(errors.New("unexpected argument: "+complaint.Quote(c.Args().First())), hints...)
+	}
+	for _, f := range c.Command.Flags {
+		name := f.Names()[0]
+		if value := c.String(name); name != armsFlag.Name && (value != "" || c.IsSet(name)) {
+			if err := oneOf(c.Command, name, value); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Bool(redactFlag.Name) && c.Bool(noRedactFlag.Name) {
+		return complaint.Hinted(errors.New("--redact and --no-redact cannot be used together"), "by default, names are replaced in files, and secrets everywhere")
+	}
+	if dir := c.String(policyFlag.Name); dir != "" {
+		return checkPolicy(dir)
+	}
+	return nil
+}
+
+// meantAs says how to examine files that were given without a flag: what exists, or has the form of a path.
+func meantAs(c *cli.Context) []string {
+	word := c.Args().First()
+	if _, err := os.Stat(word); err != nil && word != standardInput && !strings.HasPrefix(word, examplePrefix) && !strings.ContainsAny(word, `./\`) {
+		return nil
+	}
+	return []string{"to examine it: gpudoctor check --from " + remedies.Quote(word)}
 }

@@ -3,21 +3,35 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/fstest"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/remedies"
+	"github.com/gpudoctor/gpudoctor/rules"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // programs are what this binary is under another name: the program with something changed.
@@ -150,4 +164,169 @@ func init() {
 		liveSystem = "darwin"
 		main()
 	}
+}
+
+// TestDigest checks that the digest differs where a name, a text or the place of a file
+// does, and is the same where nothing does.
+func TestDigest(t *testing.T) {
+	files := func(pairs ...string) fs.FS {
+		all := fstest.MapFS{}
+		for i := 0; i < len(pairs); i += 2 {
+			all[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
+		}
+		return all
+	}
+	seen := map[report.Digest]int{}
+	for i, all := range [][]fs.FS{
+		{files("a", "1", "b", "2")},
+		{files("a", "1", "b", "3")},
+		{files("a", "1", "c", "2")},
+		{files("a", "12", "b", "")},
+		{files("a", "1"), files("b", "2")},
+		{files("d/a", "1", "b", "2")},
+		{},
+	} {
+		digest := expect.Value(filesDigest(all...))(t)
+		first, known := seen[digest]
+		expect.That(t, !known, "the files of %d have the digest of %d", i, first)
+		again, _ := filesDigest(all...)
+		expect.That(t, again == digest, "the files of %d have the digests %s and %s", i, digest, again)
+		seen[digest] = i
+	}
+}
+
+// TestRulesDigest checks that each kind of file is part of the digest of the program.
+func TestRulesDigest(t *testing.T) {
+	digest := rulesDigest()
+	expect.That(t, regexp.MustCompile(`^[0-9a-f]{12}$`).MatchString(string(digest)), "the digest is %q", digest)
+	for name, files := range map[string]fs.FS{"rules": rules.Files, "tables": data.Files, "messages": message.Files, "remedies": remedies.Files} {
+		n := 0
+		err := fs.WalkDir(files, ".", func(_ string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				n++
+			}
+			return err
+		})
+		expect.That(t, err == nil && n >= 5, "%s: %d files, %v", name, n, err)
+	}
+}
+
+func program(b *testing.B) string {
+	b.Helper()
+	file := filepath.Join(b.TempDir(), "gpudoctor")
+	build := exec.Command("go", "build", "-o", file, ".")
+	build.Stderr = os.Stderr
+	expect.NoError(b, build.Run())
+	return file
+}
+
+// BenchmarkVersion measures how long the program takes to begin and end.
+func BenchmarkVersion(b *testing.B) {
+	file := program(b)
+	for b.Loop() {
+		expect.NoError(b, exec.Command(file, "--version").Run())
+	}
+}
+
+// BenchmarkCheckFrom measures the whole line over the facts of eight GPUs, the
+// start of the program and the most memory that it held included.
+func BenchmarkCheckFrom(b *testing.B) {
+	file := program(b)
+	facts := filepath.Join(b.TempDir(), "facts.json")
+	expect.NoError(b, writeFacts(facts, eightGPUs()))
+	var most int64
+	for b.Loop() {
+		run := exec.Command(file, "check", "--fail-on", "none", "--format", "json", "--from", facts)
+		expect.NoError(b, run.Run())
+		if usage, ok := run.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			most = max(most, usage.Maxrss)
+		}
+	}
+	b.ReportMetric(float64(most)/(1<<10), "MiB-rss") // Linux counts ru_maxrss in KiB (getrusage(2)).
+}
+
+// TestScripts runs the program as a person does.
+func TestScripts(t *testing.T) {
+	policy := expect.Value(filepath.Abs(filepath.Join("testdata", "policy")))(t)
+	schema := expect.Value(filepath.Abs(filepath.Join("..", "..", "docs", "report.schema.json")))(t)
+	names := []string{"*"}
+	if expect.FewRows() { // The others have little side by side that the race detector could look at.
+		names = []string{"pipe", "signal", "terminal"}
+	}
+	var files []string
+	for _, name := range names {
+		found, err := filepath.Glob(filepath.Join("testdata", "script", name+".txtar"))
+		expect.Must(t, err == nil && len(found) > 0, "no script %s: %v", name, err)
+		files = append(files, found...)
+	}
+	testscript.Run(t, testscript.Params{
+		Files: files,
+		Setup: func(e *testscript.Env) error {
+			e.Vars = append(e.Vars, "POLICY="+policy, "LANG=C.UTF-8")
+			for _, severity := range []string{"critical", "high", "medium", "low", "info"} {
+				f := eightGPUs()
+				f.Env.Variables = []facts.Variable{{Name: "NCCL_TEST_GATE", Value: severity, Source: "environment", Effective: true}}
+				if err := writeFacts(filepath.Join(e.WorkDir, severity+".json"), f); err != nil {
+					return err
+				}
+			}
+			untried := eightGPUs()
+			untried.Transfers = nil
+			untried.Unknown = []facts.Unknown{{Section: "transfers", Reason: "the probe was not asked for"}}
+			none := eightGPUs()
+			none.GPUs.Devices, none.Transfers = []facts.GPU{}, nil
+			one := eightGPUs()
+			one.GPUs.Devices, one.Links.Pairs = one.GPUs.Devices[:1], nil
+			one.Transfers = &probe.Report{Mode: probe.Quick, Outcome: probe.OK, Devices: one.Transfers.Devices[:1]}
+			for name, f := range map[string]*facts.Facts{"healthy.json": eightGPUs(), "untried.json": untried, "no-gpu.json": none, "one-gpu.json": one} {
+				if err := writeFacts(filepath.Join(e.WorkDir, name), f); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+			// follows-schema FILE: a report keeps the published contract.
+			"follows-schema": func(ts *testscript.TestScript, _ bool, args []string) {
+				s, err := validator.NewCompiler().Compile(schema)
+				ts.Check(err)
+				v, err := validator.UnmarshalJSON(strings.NewReader(ts.ReadFile(args[0])))
+				ts.Check(err)
+				ts.Check(s.Validate(v))
+			},
+		},
+	})
+}
+
+// exits is "exits CODE PROGRAM ARGUMENTS...": the program must end with that code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("%s ended with %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+func writeFacts(file string, f *facts.Facts) error {
+	raw, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, raw, 0o666)
+}
+
+// eightGPUs is the facts of a healthy machine with eight GPUs on NVSwitches.
+func eightGPUs() *facts.Facts {
+	f := fixtures.H200s(8)
+	f.Host = &facts.HostFacts{Kernel: "6.8.0", Arch: "amd64"}
+	f.IOMMU, f.NUMA, f.Unknown, f.Links.VirtualTopology = nil, nil, nil, nil
+	return f
 }
