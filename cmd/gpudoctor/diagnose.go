@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -13,13 +12,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
-	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
@@ -215,13 +211,11 @@ func (r request) knowledge() (known knowledge, only, skip []string, err error) {
 	if known, err = learn(r.policy); err != nil {
 		return known, nil, nil, err
 	}
-	if only, err = known.expand(r.only); err != nil {
-		return known, nil, nil, err
+	only, err = known.expand(r.only)
+	if err == nil {
+		skip, err = known.expand(r.skip)
 	}
-	if skip, err = known.expand(r.skip); err != nil {
-		return known, nil, nil, err
-	}
-	return known, only, skip, known.anyLeft(r.profile, only, skip)
+	return known, only, skip, cmp.Or(err, known.anyLeft(r.profile, only, skip))
 }
 
 // knowledge is the rules and the remedies.
@@ -248,11 +242,6 @@ func learn(policy string) (knowledge, error) {
 		return k, problem(err)
 	}
 	return k, problem(k.remedies.Check(k.rules.Rules()))
-}
-
-// learnFor loads the rules and remedies with those of --policy.
-func learnFor(c *cli.Context) (knowledge, error) {
-	return learn(c.String(policyFlag.Name))
 }
 
 // acceptable are what a remark in a file may accept: the ids of all rules and causes.
@@ -306,31 +295,11 @@ func (k knowledge) expand(ids []string) ([]string, error) {
 // anyLeft refuses a choice of rules that leaves none to judge: such a run could
 // only be green.
 func (k knowledge) anyLeft(profile rules.Profile, only, skip []string) error {
-	judged := func(r rules.Rule) bool {
-		return (len(only) == 0 || slices.Contains(only, r.ID)) && !slices.Contains(skip, r.ID)
-	}
-	switch all := k.rules.Rules(); {
-	case !slices.ContainsFunc(all, judged):
-		return complaint.Hinted(errors.New("--only and --skip leave no rule to apply"), "gpudoctor rules list shows the rules")
-	case !slices.ContainsFunc(all, func(r rules.Rule) bool {
-		return judged(r) && (len(r.Profiles) == 0 || slices.Contains(r.Profiles, profile))
-	}):
+	left := slices.ContainsFunc(k.rules.Rules(), func(r rules.Rule) bool {
+		return (len(only) == 0 || slices.Contains(only, r.ID)) && !slices.Contains(skip, r.ID) && (len(r.Profiles) == 0 || slices.Contains(r.Profiles, profile))
+	})
+	if !left {
 		return complaint.Hinted(fmt.Errorf("--only and --skip leave no rule to apply for the profile %s", profile), "gpudoctor rules list shows the rules and their profiles")
 	}
 	return nil
-}
-
-// record makes every check of this machine and writes what was read.
-func record(ctx context.Context, w io.Writer, opts gather.Options, keepIdentifiers bool) error {
-	h, err := live()
-	if err != nil {
-		return err
-	}
-	h, recording := h.Record()
-	opts.ReadLog = nccltext.Read
-	checks.Gather(ctx, h, opts)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return recording.Write(w, host.RecordOptions{Version: version, KeepNames: keepIdentifiers})
 }

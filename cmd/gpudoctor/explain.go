@@ -39,7 +39,7 @@ gpudoctor explain IMEX           a term that reports use`,
 				return complaint.Hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules", "gpudoctor explain acs-redirect")
 			}
 			var err error
-			if e.known, err = learnFor(c); err != nil {
+			if e.known, err = learn(c.String(policyFlag.Name)); err != nil {
 				return err
 			}
 			e.terms(found)
@@ -183,19 +183,19 @@ func (e *explanation) part(label string, texts ...string) {
 func rulesCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "rules",
-		Usage: "list or show rules, or test your own",
+		Usage: "list rules, or test your own",
 		Subcommands: []*cli.Command{{
 			Name:  "list",
 			Usage: "print one line for each rule",
 			Flags: []cli.Flag{policyFlag},
 			Action: func(c *cli.Context) error {
-				known, err := learnFor(c)
+				known, err := learn(c.String(policyFlag.Name))
 				if err != nil {
 					return err
 				}
 				return stdio.WriteText(c.App.Writer, rulesTable(known.rules.Rules()))
 			},
-		}, showRuleCommand(), testPolicyCommand()},
+		}, testPolicyCommand()},
 	}
 }
 

@@ -2,13 +2,16 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
@@ -84,7 +87,17 @@ func snapshot(c *cli.Context) error {
 	defer p.Done()
 	var recording bytes.Buffer
 	opts.Progress = p.Step
-	if err := record(c.Context, &recording, opts, redact == redactNothing); err != nil {
+	machine, err := live()
+	if err != nil {
+		return err
+	}
+	machine, record := machine.Record()
+	opts.ReadLog = nccltext.Read
+	checks.Gather(c.Context, machine, opts)
+	if c.Err() != nil {
+		return context.Cause(c.Context)
+	}
+	if err := record.Write(&recording, host.RecordOptions{Version: version, KeepNames: redact == redactNothing}); err != nil {
 		return err
 	}
 	p.Done()

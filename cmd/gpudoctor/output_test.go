@@ -218,7 +218,7 @@ func TestFileSizeLimit(t *testing.T) {
 	t.Parallel()
 	needsNoGPU(t)
 	for line, want := range map[string]string{
-		"gpudoctor completion bash >out":                 "gpudoctor: write standard output: file too large\nhint: what was written to it is incomplete\n",
+		"gpudoctor texts >out":                           "gpudoctor: write standard output: file too large\nhint: what was written to it is incomplete\n",
 		"gpudoctor snapshot --probe off -o host.txtar":   "gpudoctor: write host.txtar: file too large\nhint: name another file\n",
 		"gpudoctor snapshot --probe off -o before.txtar": "gpudoctor: write before.txtar: file too large\nhint: name another file\n",
 	} {

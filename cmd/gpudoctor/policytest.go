@@ -21,34 +21,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-func showRuleCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "show",
-		Usage:     "print the file of a rule",
-		ArgsUsage: "ID",
-		Flags:     []cli.Flag{policyFlag},
-		Action: func(c *cli.Context) error {
-			if c.Args().Len() != 1 {
-				return complaint.Hinted(fmt.Errorf("rules show takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules")
-			}
-			known, err := learnFor(c)
-			if err != nil {
-				return err
-			}
-			id := c.Args().First()
-			rule, ok := known.rules.Rule(id)
-			if !ok {
-				return problem(&rules.UnknownRuleError{ID: id, Nearest: rules.Nearest(id, known.names())})
-			}
-			source, err := known.rules.Source(rule)
-			if err != nil {
-				return fmt.Errorf("read %s: %w", rule.File, err)
-			}
-			return stdio.WriteText(c.App.Writer, printable(source))
-		},
-	}
-}
-
 // checkPolicy refuses a folder without rules and remedies: a policy that is left out unnoticed would let things pass.
 func checkPolicy(dir string) error {
 	found, err := rules.ReadPolicyFolder(dir, func(name string) bool {
@@ -61,16 +33,6 @@ func checkPolicy(dir string) error {
 		return err
 	}
 	return complaint.Hinted(fmt.Errorf("--policy %s: %s", place, reason), "--policy takes a folder with rules (*.rego) or remedies (*.yaml)")
-}
-
-// printable is a file's text, with what a terminal would obey made visible.
-func printable(source []byte) string {
-	var b strings.Builder
-	for line := range strings.Lines(string(source)) {
-		indent := len(line) - len(strings.TrimLeft(line, "\t"))
-		b.WriteString(strings.Repeat("\t", indent) + lines.Printable(strings.TrimRight(line[indent:], "\r\n"), false) + "\n")
-	}
-	return b.String()
 }
 
 func testPolicyCommand() *cli.Command {

@@ -1,3 +1,5 @@
+// Package stdio writes to standard output, and remembers whether that failed, and writes files that are never left half-written
+// where that can be helped.
 package stdio
 
 import (
