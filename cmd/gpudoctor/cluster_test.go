@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -153,43 +151,6 @@ func TestDashboard(t *testing.T) {
 		expect.That(t, shown || m[1] == "gpudoctor_fleet_exit_code", "no panel shows %s", m[1])
 	}
 	expect.That(t, len(expressions) > 13, "only %d expressions", len(expressions))
-}
-
-// problemDetector is the configuration of a custom plugin of node-problem-detector
-// (pkg/custompluginmonitor/types of kubernetes/node-problem-detector), whose module the proxy lacks.
-type problemDetector struct {
-	Plugin       string
-	PluginConfig struct {
-		InvokeInterval string `json:"invoke_interval"`
-		Timeout        string
-		MaxOutput      int `json:"max_output_length"`
-		Concurrency    int
-	}
-	Source     string
-	Conditions []struct{ Type, Reason, Message string }
-	Rules      []struct {
-		Type, Condition, Reason, Path, Timeout string
-		Args                                   []string
-	}
-}
-
-// TestProblemDetector checks the configuration as node-problem-detector does, and that its command works: a machine with a
-// fault ends with 1, which is a problem there, a healthy one with 0.
-func TestProblemDetector(t *testing.T) {
-	t.Parallel()
-	var c problemDetector
-	decoder := json.NewDecoder(bytes.NewReader(expect.Value(os.ReadFile(clusterExamples + "kubernetes/node-problem-detector.json"))(t)))
-	decoder.DisallowUnknownFields()
-	expect.NoError(t, decoder.Decode(&c))
-	expect.Must(t, c.Plugin == "custom" && len(c.Rules) == 1 && len(c.Conditions) == 1, "%+v", c)
-	rule := c.Rules[0]
-	expect.That(t, rule.Type == "permanent" && rule.Condition == c.Conditions[0].Type, "%+v", rule)
-	whole, own := expect.Value(time.ParseDuration(c.PluginConfig.Timeout))(t), expect.Value(time.ParseDuration(rule.Timeout))(t)
-	expect.That(t, own <= whole && whole > 30*time.Second && expect.Value(time.ParseDuration(c.PluginConfig.InvokeInterval))(t) > whole, "timeouts %v and %v", own, whole)
-	for machine, want := range map[string]int{"h200x2": exitOK, "model-2x-zeros": exitFindings} {
-		code, stdout, stderr := inProcess(append(rule.Args, "--from", examplePrefix+machine)...)
-		expect.That(t, code == want && (code == exitOK || stdout != ""), "%s: exit code %d, want %d: %s %s", machine, code, want, stdout, stderr)
-	}
 }
 
 // TestExampleScripts checks the scripts and units with the linters of their languages.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -274,17 +273,6 @@ func TestManual(t *testing.T) {
 		if !strings.Contains(line, "referenced manual not found") && !strings.Contains(line, "outdated mandoc.db") {
 			t.Error(strings.TrimSpace(line))
 		}
-	}
-}
-
-// TestNames checks that each name is found, and that every severity has one.
-func TestTermNames(t *testing.T) {
-	for _, name := range termNames() {
-		found := findTerms([]string{name})
-		expect.That(t, (len(found) == 1 || name == "exit") && len(found) != 0, "Find(%q) finds %d terms", name, len(found))
-	}
-	for _, severity := range report.Thresholds() {
-		expect.That(t, severity == string(report.Never) || slices.Contains(termNames(), severity), "the severity %s is not explained", severity)
 	}
 }
 

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -305,58 +303,6 @@ func TestImageFacts(t *testing.T) {
 	expect.That(t, slices.ContainsFunc(d.Unknown, func(u facts.Unknown) bool { return strings.Contains(u.Reason, "its content was not kept") }), "unknown: %v", d.Unknown)
 }
 
-// locked is a registry that asks for the password of user.
-func locked(usual http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name, password, _ := r.BasicAuth()
-		if r.Method == http.MethodGet && (name != "user" || password != "secret") {
-			w.Header().Set("Www-Authenticate", `Basic realm="x"`)
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		usual.ServeHTTP(w, r)
-	})
-}
-
-// TestImageLogin checks that the passwords of docker login are used, and what is said where
-// there is none, a wrong one, or only a program that may know it. That program is not run.
-func TestImageLogin(t *testing.T) {
-	server := imagetest.Serve(t, locked)
-	ref := server.Push(goodImages[0].img.Build(t), "1")
-	dir := t.TempDir()
-	ran := filepath.Join(dir, "ran")
-	helper := "#!/bin/sh\ntouch " + ran + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "docker-credential-keeper"), []byte(helper), 0o700); err != nil { //nolint:gosec // A program.
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	auth := func(password string) string {
-		return `{"auths": {"` + server.Host + `": {"auth": "` + base64.StdEncoding.EncodeToString([]byte("user:"+password)) + `"}}}`
-	}
-	for name, tt := range map[string]struct{ file, want, hint string }{
-		"right":  {file: auth("secret")},
-		"none":   {file: `{}`, want: "denies access: 401", hint: "no file has a password for " + server.Host},
-		"wrong":  {file: auth("wrong"), want: "denies access: 401", hint: "the password was sent"},
-		"helper": {file: `{"credsStore": "keeper"}`, want: "denies access: 401", hint: "only docker-credential-keeper may know the password"},
-		"broken": {file: `{"auths": "secret"}`, want: "its JSON is broken", hint: "docker login"},
-	} {
-		file := filepath.Join(t.TempDir(), "auth.json")
-		expect.NoError(t, os.WriteFile(file, []byte(tt.file), 0o600))
-		t.Setenv("REGISTRY_AUTH_FILE", file)
-		code, stdout, stderr := inProcess("image", ref)
-		first, rest, _ := strings.Cut(stderr, "\n")
-		switch {
-		case tt.want == "" && (code != exitOK || !strings.Contains(stdout, "Healthy.")):
-			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)
-		case tt.want != "" && (code != exitError || stdout != "" || !strings.Contains(first, tt.want) || !strings.Contains(rest, tt.hint)):
-			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)
-		case strings.Contains(stdout+stderr, "secret"):
-			t.Errorf("%s: the password is shown: %s%s", name, stdout, stderr)
-		}
-	}
-	expect.Fails(os.Stat(ran))(t, fs.ErrNotExist, "the program that keeps passwords was run")
-}
-
 // TestImagePlatform checks that the target decides which image of several is read, unless the command line does.
 func TestImagePlatform(t *testing.T) {
 	var platforms []v1.Platform
@@ -382,15 +328,6 @@ func TestImagePlatform(t *testing.T) {
 		expect.Value(r.openTarget(t.Context()))(t)
 		g := collect(t.Context(), r.source, r.options)
 		expect.That(t, g.err == nil && g.facts.Image.Platform == tt.want, "%v: got %+v, %v", tt.flags, g.facts, g.err)
-	}
-}
-
-// TestRegistryOnly checks what commands that do not write reports say of a registry.
-func TestRegistryOnly(t *testing.T) {
-	for command, want := range map[string]string{"facts": "the registry cannot be reached", "topo": "only images are read from a registry", "probe p2p": "only images are read from a registry"} {
-		code, _, stderr := inProcess(append(strings.Fields(command), "--from", "docker://127.0.0.1:1/org/app:1", "--no-redact")...)
-		first, rest, _ := strings.Cut(stderr, "\n")
-		expect.That(t, code == exitError && strings.Contains(first, want) && strings.HasPrefix(rest, "hint: "), "%s: %s", command, stderr)
 	}
 }
 

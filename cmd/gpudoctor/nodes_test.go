@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
-	"github.com/gpudoctor/gpudoctor/checks/probe/nodes/meeting"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/fixtures/drivers"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -168,30 +167,13 @@ func blamed(r *nodes.Report) []string {
 	return all
 }
 
-// TestMeetingPoints checks where the first rank is sought, and what is said where nobody knows.
+// TestMeetingPoints checks by which name the first rank is sought in a pod, and what is said where nobody knows.
 func TestMeetingPoints(t *testing.T) {
 	t.Parallel()
 	hosts := filepath.Join(t.TempDir(), "hosts")
 	expect.NoError(t, os.WriteFile(hosts, []byte("127.0.0.1\tlocalhost\n10.1.0.7\ttrain-3.workers.default.svc.cluster.local\ttrain-3\n"), 0o600))
 	for host, want := range map[string]string{"train-3": "train-3.workers.default.svc.cluster.local", "other": "other"} {
 		expect.That(t, fullName(hosts, host) == want && fullName("/nonexistent", host) == host, "%s: %s", host, fullName(hosts, host))
-	}
-	for _, c := range []struct {
-		meet, want string
-		place      nodes.Place
-	}{
-		{"", "a:29206 b:29206", nodes.Place{Rank: 1, Hosts: []string{"a", "b"}, Job: "7"}},
-		{"n1:99", "n1:99", nodes.Place{Rank: 1, Hosts: []string{"a"}}},
-		{"n1", `"n1" is not HOST:PORT`, nodes.Place{}},
-		{"", "PMI does not say", nodes.Place{Engine: "PMI", Rank: 1}},
-		{"", "localhost:29206", nodes.Place{Engine: "PMI", Job: "7"}},
-	} {
-		all, err := meeting.Points(c.meet, c.place)
-		got := strings.Join(all, " ")
-		if err != nil {
-			got = err.Error()
-		}
-		expect.That(t, strings.HasPrefix(got, c.want), "%q, %+v: %s", c.meet, c.place, got)
 	}
 	for line, says := range map[string]string{
 		"probe nccl --nodes":                   "no variables of srun",

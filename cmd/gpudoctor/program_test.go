@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -24,14 +23,10 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
-	"github.com/gpudoctor/gpudoctor/remedies"
-	"github.com/gpudoctor/gpudoctor/rules"
-	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // programs are what this binary is under another name: the program with something changed.
@@ -192,22 +187,6 @@ func TestDigest(t *testing.T) {
 		again, _ := filesDigest(all...)
 		expect.That(t, again == digest, "the files of %d have the digests %s and %s", i, digest, again)
 		seen[digest] = i
-	}
-}
-
-// TestRulesDigest checks that each kind of file is part of the digest of the program.
-func TestRulesDigest(t *testing.T) {
-	digest := rulesDigest()
-	expect.That(t, regexp.MustCompile(`^[0-9a-f]{12}$`).MatchString(string(digest)), "the digest is %q", digest)
-	for name, files := range map[string]fs.FS{"rules": rules.Files, "tables": data.Files, "messages": message.Files, "remedies": remedies.Files} {
-		n := 0
-		err := fs.WalkDir(files, ".", func(_ string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() {
-				n++
-			}
-			return err
-		})
-		expect.That(t, err == nil && n >= 5, "%s: %d files, %v", name, n, err)
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"html"
 	"maps"
 	"regexp"
 	"slices"
@@ -49,14 +48,14 @@ func TestReportsOfAll(t *testing.T) {
 				faults = append(faults, format+": "+fault)
 			}
 		}
-		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{namesRules, titlesDiffer, verdictCounts, certaintySaysOfWhat, namesTheLine, explainsTerms} {
+		for _, hold := range []func(*report.Document, map[string]string, adviceTally) []string{namesRules, verdictCounts, certaintySaysOfWhat, namesTheLine} {
 			faults = append(faults, hold(d, written, seen)...)
 		}
 		for _, fault := range faults {
 			t.Errorf("%s: %s", s.name, fault)
 		}
 	})
-	for _, name := range []string{"titles", "titles with a suffix", "slight findings beside a verdict", "lines to look at", "terms", "reports without terms", "area ok", "area note", "area problem", "area unknown", "area not-applicable"} {
+	for _, name := range []string{"slight findings beside a verdict", "lines to look at", "area ok", "area note", "area problem", "area unknown", "area not-applicable"} {
 		expect.That(t, seen[name] != 0, "nothing looked at: %s", name)
 	}
 	t.Logf("looked at: %v", seen)
@@ -70,29 +69,6 @@ func namesRules(d *report.Document, written map[string]string, _ adviceTally) (f
 	for _, f := range d.Findings {
 		if !strings.Contains(written["markdown"], "`"+f.Rule+"`") {
 			faults = append(faults, f.Rule+" is not named in Markdown")
-		}
-	}
-	return faults
-}
-
-var (
-	markdownTitle = regexp.MustCompile(`(?m)^### \d+\. (.*)$`)
-	htmlTitle     = regexp.MustCompile(`<h3 [^>]*><span class="number">\d+</span> (.*)</h3>`)
-)
-
-// titlesDiffer checks that no two findings of a report have the same title.
-func titlesDiffer(d *report.Document, written map[string]string, seen adviceTally) (faults []string) {
-	for format, title := range map[string]*regexp.Regexp{"markdown": markdownTitle, "html": htmlTitle} {
-		var titles []string
-		for _, m := range title.FindAllStringSubmatch(written[format], -1) {
-			seen["titles"]++
-			if slices.Contains(titles, m[1]) {
-				faults = append(faults, format+" has two findings with the title "+m[1])
-			}
-			titles = append(titles, m[1])
-			if !slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return strings.HasSuffix(html.UnescapeString(m[1]), f.Title) }) {
-				seen["titles with a suffix"]++
-			}
 		}
 	}
 	return faults
@@ -181,33 +157,6 @@ func namesTheLine(d *report.Document, _ map[string]string, seen adviceTally) (fa
 // isPlain reports whether a file's name is one that may be put into advice.
 func isPlain(name string) bool {
 	return regexp.MustCompile(`^(?:/?[A-Za-z0-9_][A-Za-z0-9._+-]*|(?:/[A-Za-z0-9_+][A-Za-z0-9._+-]*)+)$`).MatchString(name)
-}
-
-// explainsTerms checks that a term which a finding of medium severity or above uses in its title or message is
-// explained once in text and Markdown, and that none is explained where there is no such finding.
-func explainsTerms(d *report.Document, written map[string]string, seen adviceTally) (faults []string) {
-	var said []string
-	for _, f := range grave(d.Findings) {
-		said = append(said, f.Title, f.Message)
-	}
-	text := strings.Join(strings.Fields(written["text"]), " ")
-	markdown := strings.ReplaceAll(written["markdown"], "\\", "")
-	if len(said) == 0 {
-		seen["reports without terms"]++
-		if strings.Contains(text, " terms ") || strings.Contains(markdown, "\nTerms: ") {
-			faults = append(faults, "a report without grave findings explains terms")
-		}
-		return faults
-	}
-	for _, term := range report.TermsIn(strings.Join(said, "\n")) {
-		seen["terms"]++
-		for format, report := range map[string]string{"text": text, "markdown": markdown} {
-			if n := strings.Count(report, term.Name+": "+term.Means); n != 1 {
-				faults = append(faults, fmt.Sprintf("%s explains %s %d times", format, term.Name, n))
-			}
-		}
-	}
-	return faults
 }
 
 func ruleIDs(findings []rules.Finding) []string {
