@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
@@ -215,33 +213,6 @@ func TestCollectiveCures(t *testing.T) {
 				expect.That(t, !several || strings.Contains(strings.Join(strings.Fields(first), " "), c.proof), "it is not first:\n%s", out)
 			})
 		}
-	}
-}
-
-// TestLimitCures checks that a soft limit below the hard one with which collectives fail is found, and that raising
-// it is proven.
-func TestLimitCures(t *testing.T) {
-	libraries := strings.Join(ncclHost(t), ":")
-	for _, c := range []struct{ name, lower, needs, says string }{
-		{"open files", "ulimit -Sn 256", "GPUDOCTOR_SIM_NCCL_FILES=257", "are correct after ulimit -Sn $(ulimit -Hn))"},
-		{"locked memory", "ulimit -Sl 64", "GPUDOCTOR_SIM_NCCL_LOCKED=65537", "are correct after ulimit -Sl $(ulimit -Hl))"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			var locked unix.Rlimit
-			if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &locked); err != nil || locked.Max <= 64<<10 && strings.Contains(c.lower, "-Sl") {
-				t.Skipf("the hard limit is as low: %+v, %v", locked, err)
-			}
-			// The limit on open files is the parent's: Go raises its own.
-			cmd := exec.CommandContext(t.Context(), "sh", "-c", c.lower+"; gpudoctor check; exit $?")
-			cmd.Env = []string{
-				"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GPUDOCTOR_SIM_GPUS=2",
-				"LD_LIBRARY_PATH=" + libraries, "NCCL_CROSS_NIC=1", c.needs,
-			}
-			out, _ := cmd.Output() // The exit code says how it went.
-			said := strings.Join(strings.Fields(string(out)), " ")
-			expect.That(t, cmd.ProcessState.ExitCode() == exitFindings && strings.Contains(said, "cause of collective-failed") && strings.Contains(said, c.says), "exit code %d:\n%s", cmd.ProcessState.ExitCode(), out)
-		})
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -16,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/fstest"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
@@ -137,20 +135,6 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestLinked checks that the parts of OPA that would make the program 5 MB larger are
-// not linked: the rules are evaluated by v1/topdown.
-func TestLinked(t *testing.T) {
-	list := expect.Value(exec.Command("go", "list", "-deps", ".").Output())(t)
-	const opa = "github.com/open-policy-agent/opa/"
-	packages := strings.Fields(string(list))
-	for _, name := range packages {
-		for _, heavy := range []string{opa + "v1/rego", opa + "v1/bundle", opa + "internal/compiler/wasm", "google.golang.org/protobuf/"} {
-			expect.That(t, !strings.HasPrefix(name, heavy), "the program links %s", name)
-		}
-	}
-	expect.That(t, slices.Contains(packages, opa+"v1/topdown"), "%sv1/topdown is not among the %d packages", opa, len(packages))
-}
-
 // elsewhereProgram is gpudoctor on a system that is not Linux.
 const elsewhereProgram = "gpudoctor-elsewhere"
 
@@ -158,35 +142,6 @@ func init() {
 	programs[elsewhereProgram] = func() {
 		liveSystem = "darwin"
 		main()
-	}
-}
-
-// TestDigest checks that the digest differs where a name, a text or the place of a file
-// does, and is the same where nothing does.
-func TestDigest(t *testing.T) {
-	files := func(pairs ...string) fs.FS {
-		all := fstest.MapFS{}
-		for i := 0; i < len(pairs); i += 2 {
-			all[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
-		}
-		return all
-	}
-	seen := map[report.Digest]int{}
-	for i, all := range [][]fs.FS{
-		{files("a", "1", "b", "2")},
-		{files("a", "1", "b", "3")},
-		{files("a", "1", "c", "2")},
-		{files("a", "12", "b", "")},
-		{files("a", "1"), files("b", "2")},
-		{files("d/a", "1", "b", "2")},
-		{},
-	} {
-		digest := expect.Value(filesDigest(all...))(t)
-		first, known := seen[digest]
-		expect.That(t, !known, "the files of %d have the digest of %d", i, first)
-		again, _ := filesDigest(all...)
-		expect.That(t, again == digest, "the files of %d have the digests %s and %s", i, digest, again)
-		seen[digest] = i
 	}
 }
 

@@ -182,7 +182,7 @@ func plantedFacts(lines []string) *facts.Facts {
 }
 
 // TestNothingPlantedLeaves runs the program over facts that are full of names and secrets: none may be seen in a file
-// that it writes, and no secret on a terminal either. What stands for a name is the same everywhere.
+// that it writes, and no secret on a terminal either.
 func TestNothingPlantedLeaves(t *testing.T) {
 	things, lines := corpus(t)
 	dir := t.TempDir()
@@ -229,15 +229,4 @@ func TestNothingPlantedLeaves(t *testing.T) {
 	for name, text := range all {
 		expect.That(t, name == "facts" || strings.Contains(text, "Names, addresses and secrets are replaced") || strings.Contains(text, `"redacted": "names"`), "%s does not say that it is redacted", name)
 	}
-	standIn := regexp.MustCompile(`(host-[0-9]+)[^"]{0,80} (line-[0-9]+) ERROR`)
-	inFacts := map[string]string{}
-	for _, m := range standIn.FindAllStringSubmatch(document, -1) {
-		inFacts[m[2]] = m[1]
-	}
-	same := 0
-	for _, m := range standIn.FindAllStringSubmatch(all["r.json"], -1) {
-		same++
-		expect.That(t, inFacts[m[2]] == m[1], "%s has %s in the facts and %s in the report", m[2], inFacts[m[2]], m[1])
-	}
-	expect.AtLeast(t, 10, same, "stand-ins were compared")
 }

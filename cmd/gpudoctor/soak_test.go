@@ -42,7 +42,6 @@ var (
 	soakRuns   = flag.Int("soak.runs", 0, "how many runs TestSoak makes; 0 is a few")
 	soakAtOnce = flag.Int("soak.at-once", 0, "how many runs of TestSoak are under way at once; 0 is three for each core")
 	soakSeed   = flag.Uint64("soak.seed", 0, "what TestSoak chooses its disturbances by; 0 is a new one")
-	soakOnly   = flag.Int("soak.only", -1, "the number of the one run that TestSoak makes")
 )
 
 // soakPatience is how long a run may take: fifty at once on two cores make one of a second last a minute.
@@ -177,17 +176,11 @@ func TestSoak(t *testing.T) {
 	for i, s := range sources {
 		b.calm[s.name] = expect.Value(b.once(t, soakRun{number: runs + i, source: s}))(t)
 	}
-	var numbers []int
-	for n := range runs {
-		if *soakOnly < 0 || *soakOnly == n {
-			numbers = append(numbers, n)
-		}
-	}
 	var mu sync.Mutex // Guards failed and exits.
 	failed, exits := 0, map[string]int{}
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range min(atOnce, len(numbers)) {
+	for range min(atOnce, runs) {
 		workers.Go(func() {
 			for n := range next {
 				r := choose(n, seed, atOnce, sources)
@@ -196,18 +189,18 @@ func TestSoak(t *testing.T) {
 				exits[fmt.Sprintf("exit %3d", v.Exit)]++
 				if err != nil {
 					failed++
-					t.Errorf("%s (again by -soak.seed %d -soak.at-once %d -soak.only %d): %v", r, seed, atOnce, n, err)
+					t.Errorf("%s (again by -soak.seed %d -soak.at-once %d): %v", r, seed, atOnce, err)
 				}
 				mu.Unlock()
 			}
 		})
 	}
-	for _, n := range numbers {
+	for n := range runs {
 		next <- n
 	}
 	close(next)
 	workers.Wait()
-	t.Logf("%d runs, %d at once, %d failed", len(numbers), atOnce, failed)
+	t.Logf("%d runs, %d at once, %d failed", runs, atOnce, failed)
 	for _, exit := range slices.Sorted(maps.Keys(exits)) {
 		t.Logf("%s: %d", exit, exits[exit])
 	}
