@@ -71,16 +71,6 @@ func TestCheck(t *testing.T) {
 	names(t, hardened(&elf.File{FileHeader: elf.FileHeader{Type: elf.ET_EXEC}}), "not position-independent", "ET_EXEC: %v")
 }
 
-// TestNewer checks that versions are compared by number.
-func TestNewer(t *testing.T) {
-	order := []string{"0", "2.2.5", "2.3", "2.3.4", "2.14", "2.34", "2.41", "3.0"}
-	for i, a := range order {
-		for j, b := range order {
-			expect.Equal(t, i > j, newer(a, b), "%s is newer than %s", a, b)
-		}
-	}
-}
-
 // TestLinked checks that what a program needs is found: the shell's, which is linked with glibc on most systems.
 func TestLinked(t *testing.T) {
 	f := expect.Value(elf.Open("/bin/sh"))(t)

@@ -47,7 +47,6 @@ func TestFaults(t *testing.T) {
 	const sound = "waivers:\n- {rule: a, reason: r, expires: 2027-05-31}\n"
 	for name, tt := range map[string]struct{ text, want, hint string }{
 		"no list":          {"waivers: all\n", "f:1: waivers is not a list", "an entry has rule, reason and expires"},
-		"a set":            {"waivers: {rule: a}\n", "f:1: waivers is not a list", "an entry has"},
 		"no entry":         {"waivers:\n- acs-redirect\n", "f:2: the waiver is not a set of keys and texts", "an entry has"},
 		"no date":          {"waivers:\n- rule: a\n  reason: r\n", "f:2: the waiver has no expires", "an entry has"},
 		"an empty reason":  {"waivers:\n- {rule: a, reason: ' ', expires: 2027-05-31}\n", "f:2: the waiver has no reason", "an entry has"},
@@ -57,7 +56,6 @@ func TestFaults(t *testing.T) {
 		"a strange key":    {"waivers:\n- {rule: a, severity: low}\n", `f:2: unknown key "severity"`, "an entry has"},
 		"a key twice":      {"waivers:\n- rule: a\n  rule: b\n", "f:2: the waiver is not a set of keys and texts", "an entry has"},
 		"no such day":      {"waivers:\n- rule: a\n  reason: r\n  expires: 2027-02-30\n", `f:2: expires: "2027-02-30" is not a date`, "a date is year, month and day"},
-		"a time":           {"waivers:\n- {rule: a, reason: r, expires: 2027-05-31T10:00:00Z}\n", `f:2: expires: "2027-05-31T10:00:00Z" is not a date`, "a date is"},
 		"twice":            {sound + sound[len("waivers:\n"):], "f:3: a is waived twice; the first is f:2", "remove one of them"},
 		"two documents":    {sound + "---\n" + sound, "f: more than one YAML document", ""},
 		"exploding texts":  {"a: &a [x, x]\nb: &b [*a, *a]\nwaivers: *b\n", "f:3: waivers is not a list", "an entry has"},
@@ -103,8 +101,6 @@ func TestMatches(t *testing.T) {
 		pattern, text string
 		want          bool
 	}{
-		{"", "", true},
-		{"", "a", false},
 		{"*", "", true},
 		{"*", "a\nb", true},
 		{"a*", "ba", false},
@@ -114,7 +110,6 @@ func TestMatches(t *testing.T) {
 		{"a.c", "abc", false},
 		{"(a|b)", "a", false},
 		{`\*`, `\x`, true},
-		{"[0-9]", "1", false},
 		{"\xff*", "\xffa", false},
 		{"\xff", "\xff", true},
 	} {
