@@ -23,7 +23,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// action is action.yml, as far as a runner acts on it.
 type action struct {
 	Inputs  map[string]struct{ Default string }
 	Outputs map[string]struct{ Value string }
@@ -78,7 +77,6 @@ type runnerOf struct {
 	variables []string
 }
 
-// actionRun is how the steps of the action ended.
 type actionRun struct {
 	code                int // Of the last step that was run.
 	log, summary, lines string

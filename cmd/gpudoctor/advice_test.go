@@ -24,7 +24,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// situation is facts that advice is given for.
 type situation struct {
 	name    string
 	request request
@@ -258,7 +257,6 @@ func give(l *facts.Launch, flag string) {
 	}
 }
 
-// withVariable sets a variable to another value.
 func withVariable(env *facts.EnvFacts, v facts.Variable) *facts.EnvFacts {
 	v.Effective = true
 	if env == nil {
@@ -303,7 +301,6 @@ var (
 	setInPod        = regexp.MustCompile(`\{name: ([A-Z][A-Z0-9_]*), value: "?([^"}]*)"?\}`)
 )
 
-// setsNothingInForce compares what an advice sets with the facts.
 func setsNothingInForce(t *testing.T, f *facts.Facts, a remedies.Advice, seen adviceTally) {
 	t.Helper()
 	inForce := map[string][]string{}
@@ -364,7 +361,6 @@ func setsNothingInForce(t *testing.T, f *facts.Facts, a remedies.Advice, seen ad
 	}
 }
 
-// setsOrUnsets looks for a variable that is both set and unset.
 func setsOrUnsets(t *testing.T, all []remedies.Advice, seen adviceTally) {
 	t.Helper()
 	set, unset := map[string]string{}, map[string]string{}
@@ -393,7 +389,6 @@ var (
 	capital = regexp.MustCompile(`(?:^|[^$\w])[A-Z]{4,}\b`)
 )
 
-// hasNoGap looks for gaps in an advice as JSON has it.
 func hasNoGap(t *testing.T, a remedies.Advice, seen adviceTally) {
 	t.Helper()
 	for _, text := range textsOf(t, a) {
@@ -406,7 +401,6 @@ func hasNoGap(t *testing.T, a remedies.Advice, seen adviceTally) {
 	}
 }
 
-// textsOf lists every text in a value's JSON.
 func textsOf(t *testing.T, v any) []string {
 	t.Helper()
 	var all []string
@@ -518,7 +512,6 @@ func repeatsNothing(t *testing.T, all []remedies.Advice) {
 	}
 }
 
-// checksAgain checks that the command that checks again examines the same.
 func checksAgain(t *testing.T, r request, d *report.Document, seen adviceTally) {
 	t.Helper()
 	want := "gpudoctor check --from " + remedies.Quote(r.source.from[0])

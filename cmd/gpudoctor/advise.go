@@ -97,7 +97,6 @@ func readAdvise(c *cli.Context) (r request, file string, err error) {
 	return r, file, apart([]string{file}, r.source.inputs(""), c.App.Writer)
 }
 
-// planOf is what a job needs on the machine of a report.
 func planOf(d *report.Document, policy string) (*plan.Plan, error) {
 	known, err := learn(policy)
 	if err != nil {

@@ -27,7 +27,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// testApp is the command line, set up.
 func testApp() *cli.App {
 	app := newApp(io.Discard)
 	app.Setup()
@@ -57,7 +56,6 @@ func TestFlagsAgree(t *testing.T) {
 	expect.That(t, len(commands) >= 10 && len(seen) >= 20, "%d commands and %d names of flags were seen", len(commands), len(seen))
 }
 
-// parsed is what a command sees of a command line.
 type parsed struct {
 	Command string
 	Flags   map[string]string
@@ -286,7 +284,6 @@ func TestUnknownFlag(t *testing.T) {
 	}
 }
 
-// asked is what complete answers.
 func asked(t *testing.T, words ...string) []string {
 	t.Helper()
 	answers := strings.FieldsFunc(complete(testApp(), words), func(r rune) bool { return r == '\n' })
@@ -344,7 +341,6 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// requestOf reads a command line of "gpudoctor check" as the program does.
 func requestOf(flags ...string) (got request, err error) {
 	c := checkCommand()
 	c.Action = func(c *cli.Context) (err error) {
@@ -357,7 +353,6 @@ func requestOf(flags ...string) (got request, err error) {
 	return got, err
 }
 
-// parseRequest is what a command line asks for.
 func parseRequest(t *testing.T, flags []string) request {
 	t.Helper()
 	return expect.Value(requestOf(flags...))(t)

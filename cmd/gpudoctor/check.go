@@ -104,7 +104,6 @@ describes it.`,
 	}
 }
 
-// judgingFlags are the flags of the commands that judge and report.
 func judgingFlags() []cli.Flag {
 	return []cli.Flag{
 		deadlineFlag,
@@ -142,7 +141,6 @@ func check(c *cli.Context) error {
 	return runRequest(c, r)
 }
 
-// runRequest examines what a request names, and writes the report.
 func runRequest(c *cli.Context, r request) error {
 	all, err := outputs(c.StringSlice("output"), c.String("format"), c.IsSet("format"))
 	if err != nil {
@@ -213,7 +211,6 @@ func readRequest(c *cli.Context) (request, error) {
 	return r, r.readTarget(c)
 }
 
-// readJudging reads how a profile is to be judged, and what is examined.
 func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 	r := request{
 		profile: profile,
@@ -295,7 +292,6 @@ func defaultDeadline(c *cli.Context, opts gather.Options) time.Duration {
 	return max(deadline.Whole, 4*opts.ProbeTimeout)
 }
 
-// ids splits lists of ids at their commas.
 func ids(lists []string) []string {
 	var all []string
 	for _, l := range lists {

@@ -162,7 +162,6 @@ func TestCollectivesReplay(t *testing.T) {
 	}
 }
 
-// simulatedHost runs the program on the simulated machine with two GPUs.
 func simulatedHost(t *testing.T, libraries []string, home string, env []string, args ...string) (said string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "gpudoctor", args...)

@@ -50,7 +50,6 @@ compdef _gpudoctor gpudoctor
 `,
 }
 
-// shellNames are the shells for which there is a script.
 func shellNames() []string { return slices.Sorted(maps.Keys(completionScripts)) }
 
 func completionCommand() *cli.Command {
@@ -117,7 +116,6 @@ func (l *line) values(flag, value string) []string {
 	return choices[flag]
 }
 
-// formatsOf are the formats in which a command writes.
 func formatsOf(c *cli.Command) []string {
 	switch {
 	case c != nil && c.Name == fleetName:

@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// folderForAll is a folder that every user may enter.
 func folderForAll(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +31,6 @@ func folderForAll(t *testing.T) string {
 	return dir
 }
 
-// placed copies a file to where every user may read and run it.
 func placed(t *testing.T, from, dir, name string) string {
 	t.Helper()
 	raw := expect.Value(os.ReadFile(from))(t)
@@ -43,7 +41,6 @@ func placed(t *testing.T, from, dir, name string) string {
 	return to
 }
 
-// placedForAll is the program in a folder that every user may enter.
 func placedForAll(t *testing.T) (program, dir string) {
 	t.Helper()
 	dir = folderForAll(t)
@@ -120,7 +117,6 @@ var unreadable = map[string]func(at string) error{
 	"a link to a folder: not a regular file": func(at string) error { return os.Symlink("/etc", at) },
 }
 
-// judgedAsNobody judges a folder as a user who may not read everything.
 func judgedAsNobody(t *testing.T, program, dir, flags string) (d report.Document, exit int) {
 	t.Helper()
 	c, _ := asNobody(program, dir, "check --format json --from . "+flags)
@@ -161,7 +157,6 @@ func TestUnreadableEntries(t *testing.T) {
 	}
 }
 
-// checkEntry checks that of two texts one was recognized and the other has a problem.
 func checkEntry(t *testing.T, name string, texts []facts.Text, problem string) {
 	t.Helper()
 	good, bad := false, false

@@ -136,7 +136,6 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	}), g.err
 }
 
-// diagnoseShown is diagnose with progress on a terminal.
 func diagnoseShown(ctx context.Context, r request) (*report.Document, error) {
 	p := newProgress(false, r.options.Whole)
 	defer p.Done()
@@ -149,7 +148,6 @@ func (r request) probed() bool {
 	return len(r.source.from) == 0 && r.options.Probe != probe.Off
 }
 
-// rank says what can be done about the findings.
 func (r request) rank(known *remedies.Set, findings []rules.Finding, f *facts.Facts) remedies.Ranking {
 	return known.Suiting(f).Rank(findings, remedies.Situation{
 		Facts: f, Proofs: known.Proofs(f.Transfers), Recheck: r.again,
@@ -165,7 +163,6 @@ func requestFor(profile rules.Profile, from ...string) request {
 	return request{source: source{from: from}, profile: profile, failOn: report.Threshold(rules.High), again: remedies.Recheck{Flags: flags, Files: readsFiles(from)}}
 }
 
-// repeat gives a flag each of the values.
 func repeat(flag string, values ...string) []string {
 	var flags []string
 	for _, value := range values {
@@ -218,7 +215,6 @@ func (r request) knowledge() (known knowledge, only, skip []string, err error) {
 	return known, only, skip, cmp.Or(err, known.anyLeft(r.profile, only, skip))
 }
 
-// knowledge is the rules and the remedies.
 type knowledge struct {
 	rules    *rules.Set
 	remedies *remedies.Set
@@ -249,7 +245,6 @@ func (k knowledge) acceptable() []string {
 	return append(k.ruleIDs(), lines.Map(k.rules.Rules(), func(r rules.Rule) string { return r.Cause })...)
 }
 
-// ruleIDs are the ids of all rules.
 func (k knowledge) ruleIDs() []string {
 	return lines.Map(k.rules.Rules(), func(r rules.Rule) string { return r.ID })
 }

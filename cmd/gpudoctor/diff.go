@@ -21,10 +21,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// diffName is the name of the command.
 const diffName = "diff"
 
-// What diff takes, for hints.
 const takesSides = "diff and --baseline take reports (gpudoctor check -o FILE.json), snapshots, facts files, examples, and copies of /sys and /proc"
 
 func diffCommand() *cli.Command {
@@ -129,7 +127,6 @@ func alikeNames(sides []compare.Input) {
 	}
 }
 
-// addBaseline adds what became of the findings of an earlier report.
 func addBaseline(d *report.Document, before compare.Input) {
 	sides := []compare.Input{before, {Report: d, Facts: d.Facts()}}
 	alikeNames(sides)

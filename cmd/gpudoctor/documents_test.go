@@ -65,7 +65,6 @@ func desk(t *testing.T) string {
 	return folder
 }
 
-// runIn runs a command line in a folder, and returns what it writes and its exit code.
 func runIn(t *testing.T, folder, line string) (string, int) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "sh", "-c", line)
@@ -199,7 +198,6 @@ func TestContributing(t *testing.T) {
 	expect.That(t, edits >= 9 && commands >= 10, "%d files and %d commands were found", edits, commands)
 }
 
-// edit creates a file, which must not exist, or appends to one, which must.
 func edit(t *testing.T, file, action, body string) {
 	t.Helper()
 	old, err := os.ReadFile(file)
@@ -286,7 +284,6 @@ func TestTermsInDocs(t *testing.T) {
 	}
 }
 
-// hop is a function of docs/walk.md.
 type hop struct{ file, name string }
 
 // maxHops bounds the functions that hand a line on, maxWalk the lines of the page.
@@ -295,7 +292,6 @@ const (
 	maxWalk = 40
 )
 
-// walkHops reads docs/walk.md.
 func walkHops(t *testing.T) []hop {
 	t.Helper()
 	page := string(expect.Value(os.ReadFile("../../docs/walk.md"))(t))

@@ -29,7 +29,6 @@ type slurm struct {
 	nodes  string // How many there are; empty means two.
 }
 
-// needsSlurm skips a test where Slurm is not installed.
 func needsSlurm(t *testing.T) {
 	t.Helper()
 	needsNoGPU(t)
@@ -84,10 +83,8 @@ func newSlurm(t *testing.T, prolog bool, faults map[string]string) slurm {
 	return s
 }
 
-// fault is the order for a fault of the simulated driver.
 func fault(name string) string { return "export GPUDOCTOR_SIM_CUDA_FAULT=" + name }
 
-// run runs a script beside the cluster, and returns what it writes.
 func (s slurm) run(t *testing.T, script string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -103,7 +100,6 @@ func (s slurm) run(t *testing.T, script string) string {
 	return string(out)
 }
 
-// reports are the names of the reports that the prolog kept.
 func (s slurm) reports(t *testing.T) []string {
 	t.Helper()
 	return expect.Map(expect.Value(filepath.Glob(s.logs+"/*"))(t), filepath.Base)

@@ -51,21 +51,18 @@ gpudoctor explain IMEX           a term that reports use`,
 	}
 }
 
-// names are all ids that can be explained.
 func (k knowledge) names() []string {
 	names := slices.Concat(k.acceptable(), lines.Map(k.remedies.Remedies(), func(r remedies.Remedy) string { return r.ID }), termNames())
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// explanation is the text about one id.
 type explanation struct {
 	lines.Page
 	known knowledge
 	ascii bool
 }
 
-// terms writes about words of the report.
 func (e *explanation) terms(found []reportTerm) {
 	for _, t := range found {
 		e.apart()
@@ -160,7 +157,6 @@ func (e *explanation) line(format string, args ...any) {
 	e.Line(lines.Printable(fmt.Sprintf(format, args...), e.ascii))
 }
 
-// text writes paragraphs.
 func (e *explanation) text(s string) {
 	for _, l := range lines.Paragraphs(s, e.Width) {
 		e.line("%s", l)
@@ -199,7 +195,6 @@ func rulesCommand() *cli.Command {
 	}
 }
 
-// textsTable is a table of the kinds of text.
 func textsTable() string {
 	rows := [][]string{{"KIND", "PRODUCED BY", "WHAT IT IS"}}
 	for _, k := range text.Kinds() {
@@ -209,7 +204,6 @@ func textsTable() string {
 	return lines.Table(lines.Clean(rows, false))
 }
 
-// rulesTable is a table of the rules.
 func rulesTable(all []rules.Rule) string {
 	rows := [][]string{{"RULE", "SEVERITY", "PROFILES", "TITLE"}}
 	for _, r := range all {
@@ -231,10 +225,8 @@ folder, in an archive (.gz, .bz2, .tar, .zip, .txtar) or from a pipe.`,
 	}
 }
 
-// termKind is what a term is.
 type termKind string
 
-// The kinds.
 const (
 	exitCodeTerm   termKind = "exit code"
 	severityTerm   termKind = "severity"
@@ -245,7 +237,6 @@ const (
 	glossaryTerm   termKind = "term"
 )
 
-// reportTerm is a word of a report.
 type reportTerm struct {
 	Kind termKind
 	Name string
@@ -297,7 +288,6 @@ var allTerms = []reportTerm{
 	{waiverTerm, waivers.Expired, "a waiver is past its last day: what it waived counts again", "Fix what it waived, or set a later date and review the reason; otherwise remove the waiver."},
 }
 
-// everyTerm are the terms with those of the glossary.
 func everyTerm() []reportTerm {
 	return slices.Concat(allTerms, lines.Map(report.Glossary(), func(t report.Term) reportTerm {
 		return reportTerm{Kind: glossaryTerm, Name: t.Name, Means: t.Means}

@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// flagHelp is what help says of a flag.
 type flagHelp struct {
 	Names []string // With dashes, letters first.
 	// Takes is the word that stands for its value, Usage what it does, Default the value
@@ -23,7 +22,6 @@ type flagHelp struct {
 	Takes, Usage, Default string
 }
 
-// About is what the flag does, and its default.
 func (h flagHelp) About() string {
 	if h.Default == "" {
 		return h.Usage
@@ -119,7 +117,6 @@ var choices = map[string][]string{
 	"for":          emit.Names(),
 }
 
-// formatIn is the format that --format names.
 func formatIn(c *cli.Context) string {
 	f, _ := report.FormatNamed(c.String(formatFlag.Name))
 	return f.Name

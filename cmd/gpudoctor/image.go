@@ -42,7 +42,6 @@ which does the same inside an image, and with --from IMAGE.`,
 	}
 }
 
-// examineImage judges the image that the command names.
 func examineImage(c *cli.Context) error {
 	names := c.Args().Slice()
 	if len(names) != 1 {
@@ -110,7 +109,6 @@ func (s *source) takeImage(ctx context.Context, sure bool) error {
 	return nil
 }
 
-// gatherImage reads the facts of an image.
 func (s source) gatherImage(ctx context.Context, opts gather.Options) gathered {
 	if opts.Whole > 0 {
 		var stop context.CancelFunc
@@ -141,10 +139,8 @@ func (s source) openImage(ctx context.Context, o image.Options) (*image.Image, e
 	}, o)
 }
 
-// takesImages is what the command image takes, for hints.
 const takesImages = "an image is an OCI layout, an archive of docker save or podman save, a root folder, or the tar archive of one"
 
-// errImageDeadline is the cause of a reading that took too long.
 var errImageDeadline = errors.New("the deadline was reached (--deadline)")
 
 // isImage reports whether a file is an image; sure is as for image.Open.
@@ -175,7 +171,6 @@ func findImage(ctx context.Context, name string) (*registry.Reference, error) {
 	return nil, imageProblem(name, err)
 }
 
-// inFolder reports whether there is a file or folder of the name of the first part of a path.
 func inFolder(ctx context.Context, name string) bool {
 	first, _, _ := strings.Cut(filepath.ToSlash(name), "/")
 	_, err := files.Within(ctx, deadline.Silence, func() (fs.FileInfo, error) { return os.Stat(first) })

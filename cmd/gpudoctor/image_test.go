@@ -90,7 +90,6 @@ func file(name, content string) imagetest.File { return imagetest.File{Name: nam
 
 func link(name, target string) imagetest.File { return imagetest.File{Name: name, Target: target} }
 
-// elf is a library of so many bytes.
 func elf(name string, size int64) imagetest.File {
 	return imagetest.File{Name: name, Content: "\x7fELF\x02", Size: size}
 }
@@ -215,7 +214,6 @@ func judgeImage(t *testing.T, at string, target *facts.TargetFacts) *report.Docu
 	return d
 }
 
-// graveFindings lists the findings of medium severity and above.
 func graveFindings(d *report.Document) []string {
 	said := expect.Map(grave(d.Findings), func(f rules.Finding) string { return fmt.Sprintf("%s %s %s", f.Severity, f.Rule, f.Subject) })
 	slices.Sort(said)

@@ -23,7 +23,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// grave are the findings of medium severity or above.
 func grave(findings []rules.Finding) []rules.Finding {
 	return lines.Filter(findings, func(f rules.Finding) bool { return f.Severity.Rank() <= rules.Medium.Rank() })
 }
@@ -55,7 +54,6 @@ func readLaunchCase(t *testing.T, file string) launchCase {
 	return c
 }
 
-// whereOf replaces the text of a line by its number.
 func whereOf(t *testing.T, a *txtar.Archive, want string) string {
 	t.Helper()
 	for _, f := range a.Files {
@@ -76,7 +74,6 @@ func whereOf(t *testing.T, a *txtar.Archive, want string) string {
 	return ""
 }
 
-// judgedFiles are the verdict of files, and their findings of medium or above.
 func judgedFiles(t *testing.T, file, target string) (*report.Document, []string) {
 	t.Helper()
 	a := expect.Value(txtar.ParseFile(file))(t)
@@ -254,7 +251,6 @@ func TestBrokenManifests(t *testing.T) {
 
 var namesLine = regexp.MustCompile(`not valid (YAML|JSON) at line \d+: |binary data`)
 
-// checkBroken checks the verdict on a broken manifest, alone and beside a good file.
 func checkBroken(t *testing.T, dir, name, text string) {
 	t.Helper()
 	bad := filepath.Join(dir, "bad.yaml")

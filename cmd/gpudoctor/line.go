@@ -107,12 +107,10 @@ func (l *line) Commands() []*cli.Command {
 	return l.App.Commands
 }
 
-// name is the command line without flags and words.
 func (l *line) name() string {
 	return strings.Join(append([]string{l.App.Name}, lines.Map(l.Path, func(c *cli.Command) string { return c.Name })...), " ")
 }
 
-// help is where the flags are listed.
 func (l *line) help() string { return l.name() + " --help lists the flags" }
 
 // LevelFlags are the flags of the innermost command that is named, or of the program.
@@ -173,7 +171,6 @@ func (l *line) checkValue(a argument) error {
 	return nil
 }
 
-// unknownFlag says which flag may have been meant.
 func (l *line) unknownFlag(a argument) error {
 	var names []string
 	for _, f := range l.LevelFlags() {
@@ -211,7 +208,6 @@ func leaves(commands []*cli.Command) []*cli.Command {
 	return all
 }
 
-// takesValue reports whether a flag takes a value.
 func takesValue(f cli.Flag) bool { return docOf(f).TakesValue() }
 
 // flagName is a flag's name as it was typed, without dashes and value.
@@ -226,7 +222,6 @@ func isFlag(all map[string]cli.Flag, arg string) bool {
 	return arg == "--" || len(arg) > 1 && arg[0] == '-' && all[flagName(arg)] != nil
 }
 
-// parseFlag reads an argument that begins with a dash.
 func parseFlag(all map[string]cli.Flag, arg string) argument {
 	typed, value, given := strings.Cut(arg, "=")
 	a := argument{Name: flagName(arg), Typed: typed, Value: value, Given: given}
@@ -236,12 +231,10 @@ func parseFlag(all map[string]cli.Flag, arg string) argument {
 	return a
 }
 
-// visible are the commands that a person sees.
 func visible(commands []*cli.Command) []*cli.Command {
 	return lines.Filter(commands, func(c *cli.Command) bool { return !c.Hidden && c.Name != "help" })
 }
 
-// commandNames are the names of the commands that a person sees.
 func commandNames(commands []*cli.Command) []string {
 	return lines.Map(visible(commands), func(c *cli.Command) string { return c.Name })
 }

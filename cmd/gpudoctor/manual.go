@@ -76,7 +76,6 @@ func mdocText(s string) string {
 	return mdocLines(all)
 }
 
-// mdocExample is lines as they are.
 func mdocExample(s string) string {
 	return ".Bd -literal -offset indent\n" + mdocLines(strings.Split(s, "\n")) + ".Ed\n"
 }

@@ -48,7 +48,6 @@ func nodesEnvironment(t *testing.T) []string {
 	}
 }
 
-// run runs a job, and returns what its first rank writes.
 func (j job) run(t *testing.T, args ...string) (r *nodes.Report, said string) {
 	t.Helper()
 	env := append(nodesEnvironment(t), "MASTER_ADDR=127.0.0.1", fmt.Sprintf("WORLD_SIZE=%d", j.nodes), "TORCHELASTIC_RUN_ID="+rand.Text())
@@ -160,7 +159,6 @@ func TestProbeNodes(t *testing.T) {
 	}
 }
 
-// blamed are what a report blames, in order.
 func blamed(r *nodes.Report) []string {
 	all := expect.Map(r.Blames, func(b nodes.Blame) string { return b.Kind + " " + strings.Join(b.Nodes, " ") })
 	slices.Sort(all)

@@ -22,7 +22,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
-// output is where a report goes, and in which format.
 type output struct {
 	// file is empty for standard output.
 	file   string
@@ -69,7 +68,6 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 	return all, nil
 }
 
-// filesOf are the files among outputs.
 func filesOf(all []output) []string {
 	return lines.NonEmpty(lines.Map(all, func(o output) string { return o.file })...)
 }
@@ -171,7 +169,6 @@ func writeOutputs(ctx context.Context, all []output, stdout io.Writer, write fun
 	return complaint.Hinted(failed[0], alsoHints(failed)...)
 }
 
-// alsoHints are the errors behind the first as hints.
 func alsoHints(all []error) []string {
 	return lines.Map(all[min(1, len(all)):], func(err error) string { return "also: " + err.Error() })
 }
@@ -190,7 +187,6 @@ var (
 	noRedactFlag = &cli.BoolFlag{Name: "no-redact", DisableDefaultText: true, Usage: "keep names, addresses and secrets"}
 )
 
-// readRedaction reads the flags.
 func readRedaction(c *cli.Context) redactChoice {
 	switch {
 	case c.Bool(noRedactFlag.Name):
@@ -201,10 +197,8 @@ func readRedaction(c *cli.Context) redactChoice {
 	return redactFiles
 }
 
-// redactChoice is what was asked for.
 type redactChoice int
 
-// The choices.
 const (
 	redactFiles   redactChoice = iota // Names in files, and secrets everywhere.
 	redactAll                         // Names and secrets everywhere.
@@ -239,7 +233,6 @@ func style(c *cli.Context) report.Style {
 // example is a recorded machine to point to.
 const example = "h200x4"
 
-// The values of --color.
 const (
 	colorAuto   = "auto"
 	colorAlways = "always"

@@ -130,7 +130,6 @@ func signalWhileGathering(t *testing.T, signal syscall.Signal, ignored bool) {
 	expect.That(t, got == want && said.Len() == 0, "%s, ignored %t: %s, want exit code %d; it said %q", signal, ignored, c.ProcessState, want, &said)
 }
 
-// failingOutput fails after some bytes.
 type failingOutput struct {
 	left int
 	err  error

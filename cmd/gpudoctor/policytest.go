@@ -71,7 +71,6 @@ malformed, or wrong usage`,
 	}
 }
 
-// policyResults are what the tests and cases of a policy gave.
 type policyResults struct {
 	rules, tests, cases int
 	// failed is how many tests and cases failed, and failures say why, a line each.
@@ -154,7 +153,6 @@ func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, 
 	return failures, nil
 }
 
-// String is what failed, and a summary.
 func (r policyResults) String() string {
 	said := append(prefixed("FAIL  ", r.failures), fmt.Sprintf("%s, %s, %s: %d failed", lines.Count(r.rules, "rule"), lines.Count(r.tests, "test"), lines.Count(r.cases, "case"), r.failed))
 	return strings.Join(lines.Clean(said, false), "\n") + "\n"

@@ -191,7 +191,6 @@ func probeNodes(c *cli.Context, opts gather.Options, format string) error {
 	return writeNodes(c, format, r)
 }
 
-// writeNodes writes the result.
 func writeNodes(c *cli.Context, format string, r *nodes.Report) error {
 	code := fleet.NetworkExitCode(r)
 	if c.Bool(quietFlag.Name) && code == exitOK {

@@ -38,14 +38,12 @@ func TestMain(m *testing.M) {
 	testscript.Main(beside{m}, programs)
 }
 
-// inProcess runs a command line in this process.
 func inProcess(line ...string) (code int, stdout, stderr string) {
 	var out, said bytes.Buffer
 	code = run(append([]string{"gpudoctor"}, line...), &out, &said)
 	return code, out.String(), said.String()
 }
 
-// decoded is what a document says, as a value of a type.
 func decoded[T any, Text string | []byte](tb testing.TB, raw Text) T {
 	tb.Helper()
 	var v T
@@ -63,7 +61,6 @@ func writtenAs(format string, d *report.Document, style report.Style) string {
 	return b.String()
 }
 
-// ended runs a program, and returns how it ended, whatever its exit code is.
 func ended(t *testing.T, c *exec.Cmd) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, said bytes.Buffer
@@ -73,7 +70,6 @@ func ended(t *testing.T, c *exec.Cmd) (code int, stdout, stderr string) {
 	return c.ProcessState.ExitCode(), out.String(), said.String()
 }
 
-// together runs a program, and returns all that it writes and its exit code.
 func together(t *testing.T, c *exec.Cmd) (string, int) {
 	t.Helper()
 	out, err := c.CombinedOutput()

@@ -101,7 +101,6 @@ func TestRedactOddHostNames(t *testing.T) {
 	t.Logf("%d names", tried)
 }
 
-// wordsIn collects the words of all strings in a decoded document.
 func wordsIn(v any, words map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -122,7 +121,6 @@ func wordsIn(v any, words map[string]bool) {
 	}
 }
 
-// factsOf reads the facts of a recording or of texts; nil where there are none.
 func factsOf(t *testing.T, file string) *facts.Facts {
 	t.Helper()
 	read, err := text.Read(t.Context(), []string{file}, text.Options{})

@@ -189,10 +189,8 @@ func misread(d *report.Document, format string) string {
 	return mistold(d, r, format)
 }
 
-// remedyLine is the line of a remedy.
 var remedyLine = regexp.MustCompile(`(?m)^(now|fix|or|more|note) +\S`)
 
-// mistold says what of the findings a report does not tell.
 func mistold(d *report.Document, r formattest.Report, format string) string {
 	var told strings.Builder
 	fail := 0
@@ -329,7 +327,6 @@ func TestAreasOfSomeRules(t *testing.T) {
 	}
 }
 
-// flatten lists findings and their consequences.
 func flatten(findings []rules.Finding) []rules.Finding {
 	var all []rules.Finding
 	for _, f := range findings {
@@ -338,12 +335,10 @@ func flatten(findings []rules.Finding) []rules.Finding {
 	return all
 }
 
-// gapsOf are the reasons of a verdict that are no findings.
 func gapsOf(d *report.Document) []report.Reason {
 	return lines.Filter(d.Verdict.Reasons, func(r report.Reason) bool { return r.Code != report.ReasonFinding && r.Code != report.ReasonWaived })
 }
 
-// waiving makes the report of a situation with waivers, strict or not.
 func waiving(t *testing.T, known knowledge, s situation, verdict *rules.Result, all []waivers.Waiver, strict bool) *report.Document {
 	t.Helper()
 	in := report.Input{

@@ -126,7 +126,6 @@ func TestUnlisted(t *testing.T) {
 	}
 }
 
-// checkDocument checks what the documents for programs say of GPUs.
 func checkDocument(t *testing.T, line, out string, listed bool) {
 	t.Helper()
 	switch line {

@@ -28,7 +28,6 @@ var perCall = []string{
 // opposites are flags of which the command line gives one: the file's other one is left out.
 var opposites = map[string]string{redactFlag.Name: noRedactFlag.Name, verboseFlag.Name: quietFlag.Name, quietFlag.Name: verboseFlag.Name}
 
-// fileKeys are the flags that the file may set.
 func fileKeys(l *line) []settings.Key {
 	var keys []settings.Key
 	for _, c := range leaves(l.App.Commands) {
@@ -102,10 +101,8 @@ func tellSettings(set settings.Settings, quiet bool) {
 	}
 }
 
-// settingsKey is where the app keeps what the file sets.
 const settingsKey = "settings"
 
-// settingsOf is what the file sets for a command.
 func settingsOf(app *cli.App) settings.Settings {
 	set, _ := app.Metadata[settingsKey].(settings.Settings)
 	return set

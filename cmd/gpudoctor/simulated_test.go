@@ -116,7 +116,6 @@ func changed(lines []string, by ...string) []string {
 	return lines
 }
 
-// quiet is the judgement of a machine without a finding.
 func quiet(transfers []string) judgement {
 	return judgement{state: report.Healthy, probe: "ok", transfers: transfers}
 }
@@ -126,7 +125,6 @@ func unproven(transfers []string) judgement {
 	return judgement{state: report.Inconclusive, probe: "ok", transfers: transfers}
 }
 
-// sick is the judgement of a machine with findings at or above high.
 func sick(outcome string, transfers []string, remedy string, findings ...string) judgement {
 	return judgement{exit: exitFindings, state: report.Findings, probe: outcome, transfers: transfers, findings: findings, remedy: remedy}
 }
@@ -137,7 +135,6 @@ func judgeBroken(transfers []string) judgement {
 	return judgement{exit: exitUnproven, state: report.Inconclusive, probe: "ok", transfers: transfers}
 }
 
-// broken is sick with the finding that transfers fail.
 func broken(transfers []string, subject string) judgement {
 	return sick("ok", transfers, "nccl-p2p-disable", "p2p-broken-platform critical confirmed "+subject)
 }
@@ -310,7 +307,6 @@ var clockless = judgeBroken(bothWays("unknown", "ok", "ok", 2))
 // notTried are the transfers with a GPU that takes no part.
 var notTried = bothWays("unknown", "unknown", "unknown", 2)
 
-// hanging are the runs in which something does not come back.
 var hanging = []simulated{
 	{name: "cuInit", cuda: "hang-init", steps: 1, short: true, want: sick("hang in cuInit", nil, "reset-gpu", "driver-hang critical confirmed host")},
 	{name: "contexts of one GPU", cuda: "hang-contexts@1", steps: 1, want: sick("hang in contexts", nil, "reset-gpu", "driver-hang critical confirmed gpu1")},
@@ -436,7 +432,6 @@ func needsNoGPU(tb testing.TB) {
 	}
 }
 
-// ending is how a run of the program ended.
 type ending struct {
 	exit           int
 	stdout, stderr string
@@ -469,7 +464,6 @@ func (s simulated) environment(tb testing.TB) []string {
 	}
 }
 
-// commandLine is what the program is given after its name.
 func (s simulated) commandLine() []string {
 	mode := s.mode
 	if mode == "" {
@@ -520,7 +514,6 @@ func (s simulated) run(t *testing.T) ending {
 	return s.prepare(t)()
 }
 
-// check holds a run against what is wanted of it.
 func (s simulated) check(t *testing.T, e ending) {
 	t.Helper()
 	expect.Must(t, e.err == nil, "%v\nstandard error: %s", e.err, e.stderr)
@@ -535,7 +528,6 @@ func (s simulated) check(t *testing.T, e ending) {
 	}
 }
 
-// reportSchema is the published contract.
 var reportSchema = sync.OnceValues(func() (*validator.Schema, error) {
 	return validator.NewCompiler().Compile(filepath.Join("..", "..", "docs", "report.schema.json"))
 })
@@ -549,10 +541,8 @@ func validate(t *testing.T, stdout string) {
 	expect.NoError(t, schema.Validate(v))
 }
 
-// gpuNames gives the simulated GPUs short names.
 var gpuNames = strings.NewReplacer("0000:06:00.0", "gpu0", "0000:07:00.0", "gpu1", "0000:08:00.0", "gpu2", "0000:09:00.0", "gpu3", "0000:0d:00.0", "gpu7")
 
-// judged condenses a report.
 func judged(exit int, d *report.Document) judgement {
 	j := judgement{exit: exit, state: d.Verdict.State}
 	if r := d.Transfers; r != nil {
@@ -762,7 +752,6 @@ func stop(t *testing.T, s simulated, signal syscall.Signal, exit int) {
 	}
 }
 
-// within waits until something holds.
 func within(d time.Duration, holds func() bool) bool {
 	for end := time.Now().Add(d); !holds(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -797,12 +786,10 @@ func processes(marker string) map[int]string {
 	return found
 }
 
-// someHang is true once a driver hangs in one of the processes with the marker.
 func someHang(marker string) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(processes(marker))), hangs)
 }
 
-// hangs is true for a process that has a thread in which a driver hangs.
 func hangs(pid int) bool {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", pid))
 	if err != nil {
@@ -814,7 +801,6 @@ func hangs(pid int) bool {
 	})
 }
 
-// names are those of the files in a folder.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -824,7 +810,6 @@ func names(t *testing.T, dir string) []string {
 	return expect.Map(entries, os.DirEntry.Name)
 }
 
-// mine is true for a file of this user's.
 func mine(file string) bool {
 	info, err := os.Lstat(file)
 	if err != nil {

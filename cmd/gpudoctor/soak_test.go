@@ -58,7 +58,6 @@ const (
 
 func init() { programs[limitedProgram] = limited }
 
-// limited sets the limits that are ordered and becomes the program.
 func limited() {
 	for order := range strings.FieldsSeq(os.Getenv(limitsVariable)) {
 		var resource int
@@ -103,7 +102,6 @@ func (r soakRun) String() string {
 	return fmt.Sprintf("run %d of %s, over old files %t, signal %q, to a child %t, after %s, limit %q %d", r.number, r.source.name, r.overwrites, unix.SignalName(r.signal), r.child, r.after, r.limit, r.value)
 }
 
-// calm is true for a run that nothing disturbs.
 func (r soakRun) calm() bool { return r.signal == 0 && r.limit == "" }
 
 // choose chooses a run by its number and the seed alone. Signals come within the time that a run takes: a third of a
@@ -229,7 +227,6 @@ func (b *soakBench) sources(t *testing.T) []soakSource {
 	return all
 }
 
-// once makes a run and says what is wrong with it.
 func (b *soakBench) once(t *testing.T, r soakRun) (soakVerdict, error) {
 	t.Helper()
 	dir := filepath.Join(b.dir, strconv.Itoa(r.number))
@@ -308,7 +305,6 @@ func (r soakRun) disturb(pid int, marker string) {
 // runtime's tracebacks, and those of a driver that is blamed.
 var forbidden = []string{"goroutine ", "runtime:", "runtime/cgo", "fatal error", "panic:", "SIGABRT: abort", "[signal ", "crashed", "did not return", `"outcome": "hang"`}
 
-// judge says what is wrong with what a run said and wrote.
 func (b *soakBench) judge(r soakRun, state *os.ProcessState, dir, stdout, stderr string) (soakVerdict, error) {
 	v := soakVerdict{Exit: state.ExitCode()}
 	var wrong []error
@@ -387,7 +383,6 @@ func (b *soakBench) judge(r soakRun, state *os.ProcessState, dir, stdout, stderr
 	return v, errors.Join(wrong...)
 }
 
-// read reads a file that a run wrote, which must be whole.
 func (v *soakVerdict) read(name, text string) error {
 	switch filepath.Ext(name) {
 	case ".json":

@@ -63,7 +63,6 @@ func (s source) excludes(name string) bool {
 	return slices.ContainsFunc(s.exclude, func(pattern string) bool { return waivers.Matches(strings.TrimSuffix(pattern, "/"), name) })
 }
 
-// files is where the files are.
 func (s source) files() files.System {
 	if s.system == nil {
 		return files.OS{}
@@ -78,7 +77,6 @@ const (
 	standardInput = "-"
 )
 
-// names says what was examined.
 func (s source) names() []string {
 	if len(s.from) == 0 {
 		return append([]string{"this machine"}, s.with...)
@@ -115,7 +113,6 @@ func (s source) folder() string {
 	return all[0]
 }
 
-// What --from takes, for hints.
 const (
 	takesTexts = "--from takes logs, command output, job descriptions, copies of /sys and /proc, folders and archives of these, and files that gpudoctor snapshot or gpudoctor facts wrote"
 	takesKinds = "gpudoctor texts lists what is recognized and how to produce it"
@@ -131,7 +128,6 @@ type gathered struct {
 	err error
 }
 
-// collectShown is collect with progress on a terminal.
 func collectShown(ctx context.Context, s source, opts gather.Options, quiet bool) gathered {
 	p := newProgress(quiet, opts.Whole)
 	defer p.Done()
@@ -240,7 +236,6 @@ func (s source) isRecording(ctx context.Context, path string) bool {
 	return s.begins(ctx, path, host.IsRecording)
 }
 
-// begins reports whether a file begins in some way.
 func (s source) begins(ctx context.Context, path string, is func(head []byte) bool) bool {
 	if path == standardInput {
 		return false
@@ -333,13 +328,11 @@ func (s source) check(ctx context.Context) error {
 	return nil
 }
 
-// named is a file and the name by which it was given.
 type named struct {
 	name string
 	info fs.FileInfo
 }
 
-// knownExample refuses the name of an example that does not exist.
 func knownExample(from string) error {
 	if all := prefixed(examplePrefix, fixtures.Examples()); !slices.Contains(all, from) {
 		return complaint.UnknownName("example", from, all, "examples: "+join(fixtures.Examples()))

@@ -148,7 +148,6 @@ var connectErrors = []struct{ words, number string }{
 	{"Connection refused", "111"}, {"Connection timed out", "110"}, {"No route to host", "113"}, {"Network is unreachable", "101"},
 }
 
-// machines are two hosts of one network.
 const machines = "node8:4021:4077 [3] NCCL INFO Bootstrap : Using eth0:10.3.0.8<0>\nnode7:4021:4077 [3] NCCL INFO Bootstrap : Using eth0:10.3.0.7<0>\n"
 
 // TestConnects checks that the address to which a connection failed says why, whichever library tells it, that one without an address
@@ -163,7 +162,7 @@ func TestConnects(t *testing.T) {
 		}
 		line := strings.NewReplacer("{a}", address, "{e}", e.words, "{n}", e.number).Replace(form)
 		expect.NoError(t, os.WriteFile(path, []byte(machines+line+"\n"), 0o600))
-		findings := append(concluded(t, path).Findings, rules.Finding{Rule: "nothing"})
+		findings := slices.Concat(concluded(t, path).Findings, []rules.Finding{{Rule: "nothing"}})
 		expect.Equal(t, want, findings[0].Rule, "%s: %s: %s", name, address, e.words)
 	}
 	for library, form := range failedConnects {
@@ -314,7 +313,6 @@ func TestDeaths(t *testing.T) {
 	}
 }
 
-// text is what the job writes.
 func (s starter) text(d death, rank int, other string) string {
 	text, end := "step 11 loss 2.31\n"+marked(s.mark(rank), d.prints), ""
 	if s.ends != nil {
@@ -329,7 +327,6 @@ func (s starter) text(d death, rank int, other string) string {
 	return text + others[other](s, 1) + end
 }
 
-// diagnosed are the findings of medium severity and above for a text.
 func diagnosed(t *testing.T, text string) []rules.Finding {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "job.log")
@@ -435,7 +432,6 @@ func asItSays(t *testing.T, file string, d *report.Document) {
 	expect.That(t, told != 0, "%s: the comment says neither what is wanted nor that all is well", file)
 }
 
-// digestOf is the beginning of a digest.
 func digestOf(raw []byte) string { return fmt.Sprintf("%x", sha256.Sum256(raw))[:12] }
 
 // TestTreesJudged checks that the copy of a machine's files is never healthy, and that no rule finds anything in it
