@@ -91,13 +91,6 @@ func tickets(t *testing.T) []ticket {
 	for _, row := range message.Statements() {
 		single = append(single, "\n"+strings.Join(row.Examples, "\n")+"\n\n")
 	}
-	for _, file := range texttest.Sources(t) {
-		for _, literal := range goString.FindAllString(string(expect.Value(os.ReadFile(file))(t)), -1) {
-			if s, err := strconv.Unquote(literal); err == nil && len(s) > 12 && strings.ContainsAny(s, " =:\t") {
-				single = append(single, "\n"+strings.TrimSuffix(s, "\n")+"\n\n")
-			}
-		}
-	}
 	for i := 0; i+8 <= len(single); i += 8 {
 		bundle := ticket{}
 		for j, s := range single[i : i+8] {
@@ -120,9 +113,6 @@ func tickets(t *testing.T) []ticket {
 	}
 	return list
 }
-
-// goString is a string in a program: the texts in the tests of package text are.
-var goString = regexp.MustCompile("`[^`]*`|\"(?:[^\"\\\\\n]|\\\\.)*\"")
 
 func (c ticket) read(without string) *facts.Facts {
 	r := text.NewReading()
