@@ -219,15 +219,10 @@ var simulations = []simulated{
 
 	// What NVML says.
 	{name: "no permission for NVML", nvml: "no-permission", want: unproven(healthyQuick)},
-	{name: "no permission for NVML, strictly", nvml: "no-permission", arguments: []string{"--strict"}, want: judgeBroken(healthyQuick)},
-	{name: "no permission for one question", nvml: "no-permission-ecc", want: quiet(healthyQuick)},
-	{name: "plain card", nvml: "not-supported", want: quiet(healthyQuick)},
 	{name: "crash in nvmlInit", nvml: "crash-init", want: sick("ok", healthyQuick, "reboot-or-reload-driver", "driver-hang high likely host")},
 	{name: "crash in NVML at a GPU", nvml: "crash-device", want: sick("ok", healthyQuick, "reboot-or-reload-driver", "driver-hang high likely host")},
 	{name: "lost GPU", nvml: "lost-gpu", cuda: "error-context=999@1", want: sick("ok", notTried, "reboot", "gpu-fault critical confirmed host: transfer-failed")},
-	{name: "GPU lost meanwhile", nvml: "lost-later", cuda: "error-context=999@1", want: sick("ok", notTried, "reboot", "gpu-fault critical confirmed gpu1: transfer-failed")},
 	{name: "reset required", nvml: "reset-required", want: sick("ok", healthyQuick, "reset-gpu", "gpu-fault critical confirmed gpu1: gpu-fault")},
-	{name: "remapping pending", nvml: "remap-pending", want: sick("ok", healthyQuick, "reset-gpu", "gpu-fault high confirmed gpu1")},
 	{name: "fabric in progress", nvml: "fabric-in-progress", want: sick("ok", healthyQuick, "start-fabric-manager", "fabric-manager high likely host")},
 	{name: "NVLink down", nvml: "nvlink-down", want: sick("ok", healthyQuick, "reset-gpu", "nvlink-down high likely gpu1")},
 	{name: "NVLink down and slow", nvml: "nvlink-down", cuda: "slow=2", want: sick("ok", changed(healthyQuick, "copy: slow slow"), "reset-gpu", "nvlink-down high confirmed gpu1: p2p-slow")},
@@ -238,13 +233,8 @@ var simulations = []simulated{
 	{name: "HIP healthy", libraries: hip, short: true, want: quiet(healthyQuick)},
 	{name: "HIP healthy full", libraries: hip, mode: probe.Full, want: quiet(healthyHIP)},
 	{name: "HIP without code for the GPU", libraries: hip, cuda: "error-module=209", want: unproven([]string{"copy: ok ok"})},
-	{name: "HIP lost between processes", libraries: hip, cuda: "ipc-dropped", mode: probe.Full, want: sick("ok", changed(healthyHIP,
-		"between-processes/hipIpc: corrupt(poison) corrupt(poison)",
-	), "nccl-p2p-disable", "p2p-broken-platform high confirmed gpu0 -> gpu1")},
-	{name: "HIP crash in hipInit", libraries: hip, cuda: "crash-init", want: sick("error in hipInit", nil, "reload-amd-driver", "driver-hang critical confirmed host")},
 	{name: "HIP one GPU does not start", libraries: hip, cuda: "error-context=999@1", want: sick("ok", notTried, "reset-amd-gpu", "transfer-failed high confirmed gpu1")},
 	{name: "HIP sees no GPU", libraries: hip, cuda: "error-init=100", want: judgement{state: report.Inconclusive}},
-	{name: "busy GPU, used all the same", nvml: "busy", arguments: []string{"--probe-busy"}, want: quiet(healthyQuick)},
 }
 
 // failClosed are the faults that ended in "Healthy, exit 0" before transfers had a
