@@ -6,7 +6,6 @@ require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/NVIDIA/go-nvml v0.12.9-0
 	github.com/agnivade/levenshtein v1.2.1
-	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/chavacava/garif v0.1.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0

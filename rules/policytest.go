@@ -3,9 +3,7 @@ package rules
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -84,14 +82,6 @@ func (s *Set) runTest(ctx context.Context, p *program, test ast.Ref) string {
 		return "it does not hold"
 	}
 	return ""
-}
-
-// Source is the text of a rule's file.
-func (s *Set) Source(rule Rule) ([]byte, error) {
-	if !s.own[rule.File] {
-		return fs.ReadFile(Files, rule.File)
-	}
-	return os.ReadFile(rule.File)
 }
 
 // Own reports whether a rule is the user's.

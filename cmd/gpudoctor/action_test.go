@@ -23,7 +23,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// action is action.yml, as far as a runner acts on it.
 type action struct {
 	Inputs  map[string]struct{ Default string }
 	Outputs map[string]struct{ Value string }
@@ -78,7 +77,6 @@ type runnerOf struct {
 	variables []string
 }
 
-// actionRun is how the steps of the action ended.
 type actionRun struct {
 	code                int // Of the last step that was run.
 	log, summary, lines string
@@ -169,6 +167,7 @@ func TestAction(t *testing.T) {
 	expect.NotShort(t, "the scripts run the program one at a time")
 	r := newRunner(t)
 	image := imagetest.Write(t, goodImages[0].img, imagetest.Docker)
+	digest := strings.Fields(string(expect.Value(os.ReadFile(filepath.Join(r.release, "SHA256SUMS")))(t)))[0]
 	for _, tt := range []struct {
 		name    string
 		inputs  map[string]string
@@ -183,15 +182,15 @@ func TestAction(t *testing.T) {
 		{"flags", map[string]string{"from": "bad", "flags": "--only=shm-too-small\n\n--verbose"}, exitOK, "healthy", ``},
 		{"image", map[string]string{"from": image, "profile": "image", "driver": "580.65.06"}, exitOK, "healthy", ``},
 		{"folder", map[string]string{"from": ".", "working-directory": "deploy"}, exitOK, "healthy", ``},
+		{"pinned", map[string]string{"from": "deploy", "sha256": digest}, exitOK, "healthy", ``},
 		{"no such file", map[string]string{"from": "nowhere"}, exitError, "", `(?m)^gpudoctor: .*nowhere`},
 		{"not a boolean", map[string]string{"from": "deploy", "strict": "perhaps"}, exitError, "", `(?m)^gpudoctor: .*strict`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got := r.run(t, tt.inputs)
-			if got.code != tt.code || got.outputs["exit-code"] != strconv.Itoa(tt.code) || got.outputs["verdict"] != tt.verdict {
-				t.Errorf("exit code %d (%s), verdict %q, want %d, %q\n%s", got.code, got.outputs["exit-code"], got.outputs["verdict"], tt.code, tt.verdict, got.log)
-			}
+			said := got.outputs["exit-code"] == strconv.Itoa(tt.code) && got.outputs["verdict"] == tt.verdict
+			expect.That(t, got.code == tt.code && said, "exit code %d, outputs %v, want %d, %q\n%s", got.code, got.outputs, tt.code, tt.verdict, got.log)
 			expect.That(t, regexp.MustCompile(tt.log).MatchString(got.log), "the log does not match %s:\n%s", tt.log, got.log)
 			for _, report := range []string{"json", "markdown", "sarif", "junit"} {
 				content, err := os.ReadFile(got.outputs[report])
@@ -210,7 +209,6 @@ func TestActionDownload(t *testing.T) {
 	for _, tt := range []struct{ name, file, old, by, input, value, log string }{ // A file of the release is changed, or an input set.
 		{"other program", "gpudoctor_linux_amd64", `(?s)\A.*\z`, "#!/bin/sh\ntouch hacked\n", "", "", "does not have the expected checksum"},
 		{"not listed", "SHA256SUMS", line, "", "", "", "does not list gpudoctor_linux_amd64"},
-		{"listed twice", "SHA256SUMS", line, "$0$0", "", "", "does not list gpudoctor_linux_amd64"},
 		{"no checksum", "SHA256SUMS", line, "$$(touch hacked)  gpudoctor_linux_amd64\n", "", "", "does not list gpudoctor_linux_amd64"},
 		{"pinned to another", "", "", "", "sha256", strings.Repeat("a", 64), "does not have the expected checksum"},
 		{"no release", "", "", "", "release-url", "file:///nowhere", "SHA256SUMS of gpudoctor .* could not be downloaded"},
@@ -239,13 +237,6 @@ func TestActionDownload(t *testing.T) {
 			expect.Fails(os.Stat(filepath.Join(r.workspace, "hacked")))(t, os.ErrNotExist, "it was run")
 		})
 	}
-	t.Run("pinned", func(t *testing.T) {
-		r := newRunner(t)
-		raw := expect.Value(os.ReadFile(filepath.Join(r.release, "gpudoctor_linux_amd64")))(t)
-		sum := sha256.Sum256(raw)
-		got := r.run(t, map[string]string{"from": "deploy", "sha256": hex.EncodeToString(sum[:])})
-		expect.That(t, got.code == exitOK, "exit code %d:\n%s", got.code, got.log)
-	})
 }
 
 // TestActionInjection checks that no value of an input, and no name of a file, is run by the
@@ -309,83 +300,42 @@ func extractLaunch(t *testing.T, name, folder string) {
 	expect.NoError(t, os.CopyFS(folder, expect.Value(txtar.FS(a))(t)))
 }
 
-// preCommitHook is a hook of .pre-commit-hooks.yaml. Its patterns are Python's; those here mean the same in Go.
-type preCommitHook struct {
-	ID, Language, Entry, Files, Exclude string
-	Args                                []string
-	PassFilenames                       *bool `yaml:"pass_filenames"`
-	RequireSerial                       bool  `yaml:"require_serial"`
-}
-
-func readPreCommitHooks(t *testing.T) map[string]preCommitHook {
-	t.Helper()
-	var list []preCommitHook
-	expect.NoError(t, yaml.Unmarshal(expect.Value(os.ReadFile("../../.pre-commit-hooks.yaml"))(t), &list))
-	hooks := map[string]preCommitHook{}
-	for _, h := range list {
-		expect.Equal(t, "golang", h.Language, "%s: language", h.ID)
-		hooks[h.ID] = h
-	}
-	return hooks
-}
-
-// takes reports whether pre-commit gives the hook a file.
-func (h preCommitHook) takes(name string) bool {
-	return regexp.MustCompile(h.Files).MatchString(name) && (h.Exclude == "" || !regexp.MustCompile(h.Exclude).MatchString(name))
-}
-
-// run runs the hook as pre-commit does: the entry, its arguments, and the files.
-func (h preCommitHook) run(t *testing.T, folder string, arguments ...string) (string, int) {
-	t.Helper()
-	c := exec.CommandContext(t.Context(), "sh", append([]string{"-c", h.Entry + ` "$@"`, "sh"}, arguments...)...)
-	c.Dir = folder
-	return together(t, c)
-}
-
-// TestPreCommitFiles checks which files the hooks are given.
-func TestPreCommitFiles(t *testing.T) {
+// TestPreCommit checks which files the hook is given, that the name of a file is an argument whatever is in it, that one file with a
+// fault fails the hook, and the hook that judges a folder with its own and with a user's arguments.
+func TestPreCommit(t *testing.T) {
 	t.Parallel()
-	hook := readPreCommitHooks(t)["gpudoctor-launch"]
+	var hooks []struct { // Their patterns are Python's; those here mean the same in Go.
+		Entry, Files, Exclude string
+		Args                  []string
+	}
+	expect.NoError(t, yaml.Unmarshal(expect.Value(os.ReadFile("../../.pre-commit-hooks.yaml"))(t), &hooks))
+	files, exclude := regexp.MustCompile(hooks[0].Files), regexp.MustCompile(hooks[0].Exclude)
+	hostile := "compose-$(touch hacked) ';touch hacked;'.yaml"
 	for name, want := range map[string]bool{
-		"Dockerfile": true, "docker/Dockerfile.train": true, "train.Dockerfile": true, "Containerfile": true, "compose.yaml": true,
-		"docker-compose.yml": true, "deploy/docker-compose.gpu.yml": true, "jobs/train.sbatch": true, "train.slurm": true,
-		"etc/slurm.conf": true, "gres.conf": true, "train $(x).sbatch": true,
-		"values.yaml": false, "pod.yaml": false, "composer.yaml": false, "Dockerfile.md": false, "slurm.conf.md": false, "run.sh": false,
-		"myslurm.conf": false, "enroot.conf": false, "NotADockerfile": false, "-o.sbatch": false, "x/-o.sbatch": true,
+		"Dockerfile": true, "docker/Dockerfile.train": true, "train.Dockerfile": true, "Containerfile": true, "deploy/docker-compose.gpu.yml": true, hostile: true,
+		"jobs/train.sbatch": true, "etc/slurm.conf": true, "gres.conf": true, "values.yaml": false, "composer.yaml": false, "Dockerfile.md": false, "run.sh": false,
+		"myslurm.conf": false, "-o.sbatch": false, "x/-o.sbatch": true,
 	} {
-		expect.That(t, hook.takes(name) == want, "%s: taken %t, want %t", name, !want, want)
+		expect.That(t, (files.MatchString(name) && !exclude.MatchString(name)) == want, "%s: taken %t, want %t", name, !want, want)
 	}
-}
-
-// TestPreCommitNames checks that the name of a file is an argument whatever is in it, and
-// that one file with a fault fails the hook.
-func TestPreCommitNames(t *testing.T) {
-	t.Parallel()
-	hook := readPreCommitHooks(t)["gpudoctor-launch"]
 	folder := t.TempDir()
-	for name, from := range map[string]string{"good": "compose-healthy", "bad": "compose-hides-gpus"} {
+	for name, from := range map[string]string{"good": "compose-healthy", "bad": "compose-hides-gpus", "deploy": "job-healthy", "k8s": "pod-hides-gpus"} {
 		extractLaunch(t, from, filepath.Join(folder, name))
 	}
-	hostile := "compose-$(touch hacked) ';touch hacked;'.yaml"
 	expect.NoError(t, os.Rename(filepath.Join(folder, "bad", "compose.yaml"), filepath.Join(folder, hostile)))
-	expect.Must(t, hook.takes(hostile), "%s is not taken", hostile)
-	for want, names := range map[int][]string{exitOK: {"good/compose.yaml"}, exitFindings: {"good/compose.yaml", hostile}} {
-		out, code := hook.run(t, folder, names...)
-		expect.That(t, code == want, "%q: exit code %d, want %d:\n%s", names, code, want, out)
+	for _, tt := range []struct {
+		hook, code int
+		arguments  []string
+	}{
+		{0, exitOK, []string{"good/compose.yaml"}},
+		{0, exitFindings, []string{"good/compose.yaml", hostile}},
+		{1, exitOK, hooks[1].Args},
+		{1, exitFindings, []string{"--from", "k8s"}},
+	} {
+		c := exec.CommandContext(t.Context(), "sh", append([]string{"-c", hooks[tt.hook].Entry + ` "$@"`, "sh"}, tt.arguments...)...)
+		c.Dir = folder
+		out, code := together(t, c)
+		expect.That(t, code == tt.code, "%q: exit code %d, want %d:\n%s", tt.arguments, code, tt.code, out)
 	}
-	expect.That(t, len(expect.Value(filepath.Glob(filepath.Join(folder, "hacked*")))(t)) == 0, "the name of a file was run")
-}
-
-// TestPreCommitFolder runs the hook that judges a folder, with its own and with a user's arguments.
-func TestPreCommitFolder(t *testing.T) {
-	t.Parallel()
-	hook := readPreCommitHooks(t)["gpudoctor-folder"]
-	expect.That(t, hook.PassFilenames != nil && !*hook.PassFilenames, "it is given files")
-	folder := t.TempDir()
-	extractLaunch(t, "job-healthy", filepath.Join(folder, "deploy"))
-	extractLaunch(t, "pod-hides-gpus", filepath.Join(folder, "k8s"))
-	for want, arguments := range map[int][]string{exitOK: hook.Args, exitFindings: {"--from", "k8s"}, exitError: {"--from", "nowhere"}} {
-		out, code := hook.run(t, folder, arguments...)
-		expect.That(t, code == want, "%s: exit code %d, want %d:\n%s", fmt.Sprint(arguments), code, want, out)
-	}
+	expect.Len(t, 0, expect.Value(filepath.Glob(filepath.Join(folder, "hacked*")))(t), "the name of a file was run:")
 }

@@ -26,14 +26,9 @@ the processors and NICs of each rank. A healthy machine needs few. Nothing is ch
 
 With --for, the settings are written as a file. TARGET is one of:
 ` + emit.List() + `
-gpudoctor advise --from snapshot.txtar --for docker -o run.sh
-
-With --diff, an existing file is compared with them, and a patch is printed that
-patch -p1 and git apply take. The reasons are on standard error.
-exit code with --diff: 0 nothing to change; 1 a patch; 2 wrong usage or an error`,
+gpudoctor advise --from snapshot.txtar --for docker -o run.sh`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "for", Usage: "`TARGET`: write a file for this launcher, runtime or part of the system"},
-			&cli.StringFlag{Name: diffFlag, Usage: "`FILE`: print the patch that gives a pod or compose file these settings"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: write to FILE instead of standard output"},
 			fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, policyFlag, formatFlag, colorFlag, asciiFlag,
 		},
@@ -46,12 +41,6 @@ func advise(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var changed patching
-	if c.IsSet(diffFlag) {
-		if err := changed.read(c); err != nil {
-			return err
-		}
-	}
 	s := style(c)
 	d, unread := diagnoseShown(c.Context, r)
 	if d == nil {
@@ -60,9 +49,6 @@ func advise(c *cli.Context) error {
 	needs, err := planOf(d, r.policy)
 	if err != nil {
 		return cmp.Or(unread, err)
-	}
-	if c.IsSet(diffFlag) {
-		return cmp.Or(unread, changed.write(c, r, d, needs))
 	}
 	if c.IsSet("for") && needs.IsEmpty() {
 		return complaint.Hinted(errors.New("no GPU is known and no problem was found, so there is nothing to write"),
@@ -108,14 +94,9 @@ func readAdvise(c *cli.Context) (r request, file string, err error) {
 	if err := writable("-o", file); err != nil {
 		return r, "", err
 	}
-	inputs := r.source.inputs("")
-	if c.IsSet(diffFlag) {
-		inputs = append(inputs, input{flag: diffFlag, name: c.String(diffFlag)})
-	}
-	return r, file, apart([]string{file}, inputs, c.App.Writer)
+	return r, file, apart([]string{file}, r.source.inputs(""), c.App.Writer)
 }
 
-// planOf is what a job needs on the machine of a report.
 func planOf(d *report.Document, policy string) (*plan.Plan, error) {
 	known, err := learn(policy)
 	if err != nil {

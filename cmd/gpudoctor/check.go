@@ -84,8 +84,8 @@ transfer or the probe failed, or, with --strict, something was not examined
 
 GPUDOCTOR_FAIL_ON, GPUDOCTOR_PROFILE, GPUDOCTOR_POLICY, GPUDOCTOR_DEADLINE,
 GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR set the flags of the same names.
-.gpudoctor.yaml in the current folder and ~/.config/gpudoctor/config.yaml set
-defaults for flags; gpudoctor man describes them.`,
+.gpudoctor.yaml in the current folder sets defaults for flags; gpudoctor man
+describes it.`,
 		Flags: append([]cli.Flag{
 			fromFlag,
 			withFlag,
@@ -104,7 +104,6 @@ defaults for flags; gpudoctor man describes them.`,
 	}
 }
 
-// judgingFlags are the flags of the commands that judge and report.
 func judgingFlags() []cli.Flag {
 	return []cli.Flag{
 		deadlineFlag,
@@ -142,7 +141,6 @@ func check(c *cli.Context) error {
 	return runRequest(c, r)
 }
 
-// runRequest examines what a request names, and writes the report.
 func runRequest(c *cli.Context, r request) error {
 	all, err := outputs(c.StringSlice("output"), c.String("format"), c.IsSet("format"))
 	if err != nil {
@@ -156,12 +154,12 @@ func runRequest(c *cli.Context, r request) error {
 	if r.profile == rules.Launch && redact == redactFiles {
 		redact = redactSecrets // The names are those of the reader's own repository.
 	}
-	set := appliedTo(c)
+	set := settingsOf(c.App)
 	if r.waivers, err = readWaivers(c.Context, set, r.waive); err != nil {
 		return err
 	}
-	set.tell(s.Quiet)
-	r.settings = set.all
+	tellSettings(set, s.Quiet)
+	r.settings = set.All
 	p := newProgress(s.Quiet, r.options.Whole)
 	defer p.Done()
 	r.options.Progress = p.Step
@@ -213,17 +211,16 @@ func readRequest(c *cli.Context) (request, error) {
 	return r, r.readTarget(c)
 }
 
-// readJudging reads how a profile is to be judged, and what is examined.
 func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 	r := request{
-		deadline: c.Duration(deadlineFlag.Name),
-		profile:  profile,
-		failOn:   report.Threshold(c.String("fail-on")),
-		strict:   c.Bool("strict"),
-		only:     ids(c.StringSlice("only")),
-		skip:     ids(c.StringSlice("skip")),
-		waive:    c.String(waiveFlag.Name),
-		policy:   c.String(policyFlag.Name),
+		profile: profile,
+		failOn:  report.Threshold(c.String("fail-on")),
+		strict:  c.Bool("strict"),
+		only:    ids(c.StringSlice("only")),
+		skip:    ids(c.StringSlice("skip")),
+		waive:   c.String(waiveFlag.Name),
+		policy:  c.String(policyFlag.Name),
+		again:   recheck(c),
 	}
 	for _, flag := range []string{"only", "skip"} {
 		if c.IsSet(flag) && len(ids(c.StringSlice(flag))) == 0 {
@@ -243,7 +240,7 @@ func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 
 // readMachine reads what is examined by a command that judges a machine for training.
 func readMachine(c *cli.Context) (r request, err error) {
-	r = request{deadline: c.Duration(deadlineFlag.Name), policy: c.String(policyFlag.Name), profile: rules.Training, failOn: report.Threshold(rules.High)}
+	r = request{policy: c.String(policyFlag.Name), profile: rules.Training, failOn: report.Threshold(rules.High), again: recheck(c)}
 	r.source, r.options, err = readSource(c)
 	return r, err
 }
@@ -295,7 +292,6 @@ func defaultDeadline(c *cli.Context, opts gather.Options) time.Duration {
 	return max(deadline.Whole, 4*opts.ProbeTimeout)
 }
 
-// ids splits lists of ids at their commas.
 func ids(lists []string) []string {
 	var all []string
 	for _, l := range lists {

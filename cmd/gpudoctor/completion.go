@@ -2,9 +2,9 @@ package main
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,9 +16,41 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/fixtures"
-	"github.com/gpudoctor/gpudoctor/remedies"
-	"github.com/gpudoctor/gpudoctor/rules"
 )
+
+// completeQuestion stands before a command line of which a shell asks what its last
+// word may become: gpudoctor __complete check --format m. Each answer stands on
+// a line. Without an answer, the shell offers names of files.
+const completeQuestion = "__complete"
+
+// completionScripts make a shell ask gpudoctor what may come next. Bash replaces what stands behind the last ":" or
+// "=" of a word (COMP_WORDBREAKS).
+var completionScripts = map[string]string{
+	"bash": `_gpudoctor() {
+	local word answer line=${COMP_LINE:0:COMP_POINT} words=()
+	read -ra words <<<"$line"
+	[[ $line == *" " ]] && words+=("")
+	word=${words[${#words[@]}-1]}
+	COMPREPLY=()
+	while IFS= read -r answer; do
+		COMPREPLY+=("${answer#"${word%"${word##*[:=]}"}"}")
+	done < <(gpudoctor __complete "${words[@]:1}" 2>/dev/null)
+}
+complete -o default -F _gpudoctor gpudoctor
+`,
+	"zsh": `#compdef gpudoctor
+_gpudoctor() {
+	local -a answers
+	answers=("${(@f)$(gpudoctor __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+	[[ -n "$answers" ]] && compadd -a answers || _files
+}
+compdef _gpudoctor gpudoctor
+`,
+	"fish": `complete --command gpudoctor --arguments '(gpudoctor __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+`,
+}
+
+func shellNames() []string { return slices.Sorted(maps.Keys(completionScripts)) }
 
 func completionCommand() *cli.Command {
 	names := shellNames()
@@ -42,77 +74,48 @@ fish        gpudoctor completion fish | source`,
 	}
 }
 
-// complete answers what the last word of a command line may become: a word a line, and what it means behind a tab.
+// complete answers what the last word of a command line may become, an answer a line.
 func complete(app *cli.App, words []string) string {
 	word := words[len(words)-1]
 	l := parseLine(app, words[:len(words)-1])
+	flag, value, given := strings.Cut(word, "=")
+	isFlag := strings.HasPrefix(word, "-") && !l.Literal
 	var all []string
-	files := ""
-	switch flag, prefix := l.valueAsked(word); {
-	case flag != nil:
-		all, files = l.values(flag, strings.TrimPrefix(word, prefix))
-		all = prefixed(prefix, all)
-	case strings.HasPrefix(word, "-") && !l.Literal:
-		all = l.flagAnswers()
+	switch {
+	case isFlag && given:
+		all = prefixed(flag+"=", l.values(flagName(flag), value))
+	case isFlag:
+		for _, f := range l.LevelFlags() {
+			all = append(all, helpOf(f).Names...)
+		}
+	case l.Open:
+		all = l.values(l.Flags[len(l.Flags)-1].Name, word)
 	default:
-		all, files = l.wordAnswers()
+		all = l.wordAnswers()
 	}
-	var b strings.Builder
-	for _, a := range all {
-		if strings.HasPrefix(a, word) {
-			said, means, _ := strings.Cut(a, "\t")
-			b.WriteString(lines.Joined("\t", lines.Printable(said, false), lines.Printable(means, false)) + "\n")
-		}
-	}
-	if files != "" {
-		b.WriteString(files + "\n")
-	}
-	return b.String()
+	all = lines.Filter(all, func(a string) bool { return strings.HasPrefix(a, word) })
+	slices.Sort(all)
+	return strings.Join(lines.Map(all, func(a string) string { return lines.Printable(a, false) + "\n" }), "")
 }
 
-// valueAsked returns the flag that a word is a value of, and the part of the word before
-// the value: "--format=m", or "m" after "--format". The flag is nil if the word is not a value.
-func (l *line) valueAsked(word string) (flag cli.Flag, prefix string) {
-	switch before, _, ok := strings.Cut(word, "="); {
-	case l.Literal:
-	case ok && strings.HasPrefix(word, "-"):
-		if f := allFlags(l.App)[flagName(before)]; f != nil && takesValue(f) {
-			return f, before + "="
-		}
-	case l.Open && !strings.HasPrefix(word, "-"):
-		return allFlags(l.App)[l.Flags[len(l.Flags)-1].Name], ""
-	}
-	return nil, ""
-}
-
-// values are the values of a flag that begin as one does, and which names of files are values as well.
-func (l *line) values(f cli.Flag, value string) (all []string, files string) {
-	if _, isTime := f.(*cli.DurationFlag); isTime {
-		return []string{"30s", "1m", "2m"}, ""
-	}
-	switch name := f.Names()[0]; name {
+// values are the values of a flag.
+func (l *line) values(flag, value string) []string {
+	switch flag {
 	case "only", "skip": // Lists, to which one more rule is added.
+		known, err := learn("")
+		if err != nil {
+			return nil
+		}
 		before := value[:strings.LastIndex(value, ",")+1]
-		given := ids([]string{before})
-		return lines.Lacking(before, builtin().ruleIDs(), given), ""
+		return lines.Lacking(before, known.ruleIDs(), ids([]string{before}))
 	case formatFlag.Name:
-		return formatsOf(l.Command()), ""
+		return formatsOf(l.Command())
 	case fromFlag.Name, targetFlag.Name:
-		return prefixed(examplePrefix, fixtures.Examples()), completeFiles
-	case withFlag.Name, diffFlag, "output", "baseline", "exclude", waiveFlag.Name, ncclFlag.Name, expectFlag:
-		return nil, completeFiles
-	case policyFlag.Name:
-		return nil, completeFolders
-	case maxBytesFlag.Name:
-		return []string{"500MB", "2GiB", "8GiB"}, ""
-	case platformFlag.Name:
-		return []string{"linux/amd64", "linux/arm64"}, ""
-	default:
-		return choices[name], ""
+		return prefixed(examplePrefix, fixtures.Examples())
 	}
+	return choices[flag]
 }
 
-// formatsOf are the formats in which a command writes.
 func formatsOf(c *cli.Command) []string {
 	switch {
 	case c != nil && c.Name == fleetName:
@@ -127,48 +130,20 @@ func formatsOf(c *cli.Command) []string {
 	return report.TransferFormats
 }
 
-// builtin is the rules and remedies that come with gpudoctor. There are none if
-// they cannot be read, which tests rule out.
-var builtin = sync.OnceValue(func() knowledge {
-	known, err := learn("")
-	if err != nil {
-		return knowledge{rules: &rules.Set{}, remedies: &remedies.Set{}}
-	}
-	return known
-})
-
-// flagAnswers are the flags that may follow: those of the command that are not
-// there yet, or may be repeated.
-func (l *line) flagAnswers() []string {
-	var all []string
-	for _, f := range l.LevelFlags(len(l.Path)) {
-		_, repeats := f.(*cli.StringSliceFlag)
-		given := slices.ContainsFunc(l.Flags, func(a argument) bool { return a.Name == f.Names()[0] })
-		if help := helpOf(f); repeats || !given {
-			all = append(all, lines.Map(help.Names, func(n string) string { return n + "\t" + help.Usage })...)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-// wordAnswers are the words that may follow: commands, or what a command takes, and
-// which names of files may.
-func (l *line) wordAnswers() (all []string, files string) {
+// wordAnswers are the words that may follow: commands, or what a command takes.
+func (l *line) wordAnswers() []string {
 	switch c := l.Command(); {
-	case c != nil && c.Name == fleetName:
-		return nil, completeFiles
 	case c != nil && c.Name == diffName && len(l.Words) < 2:
-		return prefixed(examplePrefix, fixtures.Examples()), completeFiles
+		return prefixed(examplePrefix, fixtures.Examples())
 	case len(l.Words) > 0:
 	case len(l.Commands()) > 0:
-		all = lines.Map(visible(l.Commands()), func(c *cli.Command) string { return c.Name + "\t" + c.Usage })
-	case c.Name == "explain":
-		return builtin().names(), ""
+		return commandNames(l.Commands())
 	case c.Name == "completion":
-		return shellNames(), ""
-	case !l.Literal:
-		return l.flagAnswers(), "" // It takes no words.
+		return shellNames()
+	case c.Name == "explain":
+		if known, err := learn(""); err == nil {
+			return known.names()
+		}
 	}
-	return all, ""
+	return nil
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// folderForAll is a folder that every user may enter.
 func folderForAll(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +31,6 @@ func folderForAll(t *testing.T) string {
 	return dir
 }
 
-// placed copies a file to where every user may read and run it.
 func placed(t *testing.T, from, dir, name string) string {
 	t.Helper()
 	raw := expect.Value(os.ReadFile(from))(t)
@@ -43,7 +41,6 @@ func placed(t *testing.T, from, dir, name string) string {
 	return to
 }
 
-// placedForAll is the program in a folder that every user may enter.
 func placedForAll(t *testing.T) (program, dir string) {
 	t.Helper()
 	dir = folderForAll(t)
@@ -59,35 +56,6 @@ func asNobody(program, dir, line string, env ...string) (c *exec.Cmd, other bool
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
 	return c, other
-}
-
-// TestForeignHome checks that settings that the user may not read are ignored, and that
-// this is reported: containers that run with any user ID often have the HOME of root.
-func TestForeignHome(t *testing.T) {
-	program, dir := placedForAll(t)
-	config := filepath.Join(".config", "gpudoctor", "config.yaml")
-	for _, home := range []string{"closed", "closed-file"} {
-		expect.NoError(t, os.MkdirAll(filepath.Join(dir, home, filepath.Dir(config)), 0o755))
-	}
-	for name, text := range map[string]string{
-		"job.log": "NCCL version 2.28.9+cuda13.0\n", filepath.Join("closed", config): "fail-on: low\n", filepath.Join("closed-file", config): "fail-on: low\n",
-	} {
-		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-	}
-	for _, name := range []string{"closed", filepath.Join("closed-file", config)} {
-		name = filepath.Join(dir, name)
-		expect.NoError(t, os.Chmod(name, 0))
-		t.Cleanup(func() { _ = os.Chmod(name, 0o755) })
-	}
-	for home, want := range map[string]string{
-		"none":        "",
-		"closed":      "gpudoctor: " + filepath.Join(dir, "closed", config) + " is ignored: permission denied\n",
-		"closed-file": "gpudoctor: " + filepath.Join(dir, "closed-file", config) + " is ignored: permission denied\n",
-	} {
-		c, _ := asNobody(program, dir, "check --from job.log", "HOME="+filepath.Join(dir, home))
-		code, stdout, stderr := ended(t, c)
-		expect.That(t, code == exitOK && stdout != "" && stderr == want, "%s: exit code %d, printed %q and said %q, want %q", home, code, stdout, stderr, want)
-	}
 }
 
 // TestDenied checks what a user is told who may not read or write something. The
@@ -149,7 +117,6 @@ var unreadable = map[string]func(at string) error{
 	"a link to a folder: not a regular file": func(at string) error { return os.Symlink("/etc", at) },
 }
 
-// judgedAsNobody judges a folder as a user who may not read everything.
 func judgedAsNobody(t *testing.T, program, dir, flags string) (d report.Document, exit int) {
 	t.Helper()
 	c, _ := asNobody(program, dir, "check --format json --from . "+flags)
@@ -190,7 +157,6 @@ func TestUnreadableEntries(t *testing.T) {
 	}
 }
 
-// checkEntry checks that of two texts one was recognized and the other has a problem.
 func checkEntry(t *testing.T, name string, texts []facts.Text, problem string) {
 	t.Helper()
 	good, bad := false, false

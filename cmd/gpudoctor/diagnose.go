@@ -5,23 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
-	"github.com/gpudoctor/gpudoctor/checks/host"
-	"github.com/gpudoctor/gpudoctor/checks/image/registry"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
@@ -37,9 +31,7 @@ import (
 type request struct {
 	source source
 	// options are how its facts are gathered.
-	options gather.Options
-	// deadline is the one that was asked for, 0 where none was.
-	deadline   time.Duration
+	options    gather.Options
 	profile    rules.Profile
 	failOn     report.Threshold
 	strict     bool
@@ -56,6 +48,8 @@ type request struct {
 	baseline *compare.Input
 	// settings are what files set of it.
 	settings []settings.Setting
+	// again is what a command has to repeat to judge the same things again.
+	again remedies.Recheck
 }
 
 // ruleLimit and ruleMemory are rules.Options.Limit and Memory; tests change them.
@@ -137,12 +131,11 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	return report.New(report.Input{
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
 		Version: version, RulesDigest: rulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
-		Facts: f, Verdict: *verdict, Waiving: waiving, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.recheck(), Timing: timing,
+		Facts: f, Verdict: *verdict, Waiving: waiving, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.again, Timing: timing,
 		Settings: r.settings, Folder: r.source.folder(), Parts: parts,
 	}), g.err
 }
 
-// diagnoseShown is diagnose with progress on a terminal.
 func diagnoseShown(ctx context.Context, r request) (*report.Document, error) {
 	p := newProgress(false, r.options.Whole)
 	defer p.Done()
@@ -155,60 +148,58 @@ func (r request) probed() bool {
 	return len(r.source.from) == 0 && r.options.Probe != probe.Off
 }
 
-// rank says what can be done about the findings.
 func (r request) rank(known *remedies.Set, findings []rules.Finding, f *facts.Facts) remedies.Ranking {
 	return known.Suiting(f).Rank(findings, remedies.Situation{
-		Facts: f, Proofs: known.Proofs(f.Transfers), Recheck: r.recheck(),
+		Facts: f, Proofs: known.Proofs(f.Transfers), Recheck: r.again,
 	})
 }
 
-// recheck is what a command has to repeat to judge the same things again. What
-// stands at its default is left out.
-func (r request) recheck() remedies.Recheck {
+// requestFor is what check is asked for by its flags --from and --profile.
+func requestFor(profile rules.Profile, from ...string) request {
+	flags := repeat(fromFlag.Name, from...)
+	if profile != rules.Training {
+		flags = append(flags, repeat("profile", string(profile))...)
+	}
+	return request{source: source{from: from}, profile: profile, failOn: report.Threshold(rules.High), again: remedies.Recheck{Flags: flags, Files: readsFiles(from)}}
+}
+
+func repeat(flag string, values ...string) []string {
 	var flags []string
-	add := func(name string, values ...string) {
-		for _, value := range lines.NonEmpty(values...) {
-			flags = append(flags, "--"+name, value)
+	for _, value := range values {
+		flags = append(flags, "--"+flag, value)
+	}
+	return flags
+}
+
+// readsFiles reports whether a source is other than an example, which nothing changes.
+func readsFiles(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return !strings.HasPrefix(name, examplePrefix) })
+}
+
+// repeated are the flags that decide what is examined and how it is judged, but for --only and --skip.
+var repeated = []string{
+	fromFlag.Name, withFlag.Name, probeFlag.Name, busyFlag.Name, waitFlag.Name, deadlineFlag.Name, maxBytesFlag.Name, "exclude", "profile", targetFlag.Name,
+	driverFlag.Name, platformFlag.Name, plainHTTPFlag.Name, policyFlag.Name, waiveFlag.Name, "fail-on", "strict",
+}
+
+// recheck is what a command has to repeat to judge the same things again.
+func recheck(c *cli.Context) remedies.Recheck {
+	again := remedies.Recheck{Files: readsFiles(append(c.StringSlice(fromFlag.Name), c.StringSlice(withFlag.Name)...))}
+	for _, name := range repeated {
+		switch value := c.Value(name).(type) {
+		case cli.StringSlice:
+			again.Flags = append(again.Flags, repeat(name, c.StringSlice(name)...)...)
+		case bool:
+			if value {
+				again.Flags = append(again.Flags, "--"+name)
+			}
+		default:
+			if c.IsSet(name) {
+				again.Flags = append(again.Flags, repeat(name, fmt.Sprint(value))...)
+			}
 		}
 	}
-	is := func(name string, set bool) {
-		if set {
-			flags = append(flags, "--"+name)
-		}
-	}
-	unless := func(usual, value string) string { return map[bool]string{true: value}[value != usual] }
-	add(fromFlag.Name, lines.Map(r.source.from, func(file string) string {
-		if r.source.remote != nil && !isRemoteImage(file) {
-			return registry.Scheme + file // What image takes for a reference, --from takes for a path.
-		}
-		return file
-	})...)
-	add(withFlag.Name, r.source.with...)
-	if len(r.source.from) == 0 {
-		usual := probe.Quick
-		if r.profile == rules.Image {
-			usual = probe.Off
-		}
-		add(probeFlag.Name, unless(string(usual), string(r.options.Probe)))
-		is(busyFlag.Name, r.options.ProbeBusy)
-		add(waitFlag.Name, unless("0s", r.options.ProbeTimeout.String()))
-	}
-	add(deadlineFlag.Name, unless("0s", r.deadline.String()))
-	add(maxBytesFlag.Name, unless("0B", strconv.FormatInt(r.source.maxBytes, 10)+"B"))
-	add("exclude", r.source.exclude...)
-	add("profile", unless(string(rules.Training), string(r.profile)))
-	add(targetFlag.Name, r.source.target)
-	add(driverFlag.Name, r.driver)
-	if r.source.platform.Required {
-		add(platformFlag.Name, r.source.platform.String())
-	}
-	is(plainHTTPFlag.Name, r.source.plainHTTP)
-	add(policyFlag.Name, r.policy)
-	add(waiveFlag.Name, r.waive)
-	add("fail-on", unless(string(rules.High), string(r.failOn)))
-	is("strict", r.strict)
-	files := slices.ContainsFunc(slices.Concat(r.source.from, r.source.with), func(name string) bool { return !strings.HasPrefix(name, examplePrefix) })
-	return remedies.Recheck{Flags: flags, Files: files}
+	return again
 }
 
 // knowledge is the rules and remedies that the request is judged by, with the
@@ -217,16 +208,13 @@ func (r request) knowledge() (known knowledge, only, skip []string, err error) {
 	if known, err = learn(r.policy); err != nil {
 		return known, nil, nil, err
 	}
-	if only, err = known.expand(r.only); err != nil {
-		return known, nil, nil, err
+	only, err = known.expand(r.only)
+	if err == nil {
+		skip, err = known.expand(r.skip)
 	}
-	if skip, err = known.expand(r.skip); err != nil {
-		return known, nil, nil, err
-	}
-	return known, only, skip, known.anyLeft(r.profile, only, skip)
+	return known, only, skip, cmp.Or(err, known.anyLeft(r.profile, only, skip))
 }
 
-// knowledge is the rules and the remedies.
 type knowledge struct {
 	rules    *rules.Set
 	remedies *remedies.Set
@@ -252,17 +240,11 @@ func learn(policy string) (knowledge, error) {
 	return k, problem(k.remedies.Check(k.rules.Rules()))
 }
 
-// learnFor loads the rules and remedies with those of --policy.
-func learnFor(c *cli.Context) (knowledge, error) {
-	return learn(c.String(policyFlag.Name))
-}
-
 // acceptable are what a remark in a file may accept: the ids of all rules and causes.
 func (k knowledge) acceptable() []string {
 	return append(k.ruleIDs(), lines.Map(k.rules.Rules(), func(r rules.Rule) string { return r.Cause })...)
 }
 
-// ruleIDs are the ids of all rules.
 func (k knowledge) ruleIDs() []string {
 	return lines.Map(k.rules.Rules(), func(r rules.Rule) string { return r.ID })
 }
@@ -308,31 +290,11 @@ func (k knowledge) expand(ids []string) ([]string, error) {
 // anyLeft refuses a choice of rules that leaves none to judge: such a run could
 // only be green.
 func (k knowledge) anyLeft(profile rules.Profile, only, skip []string) error {
-	judged := func(r rules.Rule) bool {
-		return (len(only) == 0 || slices.Contains(only, r.ID)) && !slices.Contains(skip, r.ID)
-	}
-	switch all := k.rules.Rules(); {
-	case !slices.ContainsFunc(all, judged):
-		return complaint.Hinted(errors.New("--only and --skip leave no rule to apply"), "gpudoctor rules list shows the rules")
-	case !slices.ContainsFunc(all, func(r rules.Rule) bool {
-		return judged(r) && (len(r.Profiles) == 0 || slices.Contains(r.Profiles, profile))
-	}):
+	left := slices.ContainsFunc(k.rules.Rules(), func(r rules.Rule) bool {
+		return (len(only) == 0 || slices.Contains(only, r.ID)) && !slices.Contains(skip, r.ID) && (len(r.Profiles) == 0 || slices.Contains(r.Profiles, profile))
+	})
+	if !left {
 		return complaint.Hinted(fmt.Errorf("--only and --skip leave no rule to apply for the profile %s", profile), "gpudoctor rules list shows the rules and their profiles")
 	}
 	return nil
-}
-
-// record makes every check of this machine and writes what was read.
-func record(ctx context.Context, w io.Writer, opts gather.Options, keepIdentifiers bool) error {
-	h, err := live()
-	if err != nil {
-		return err
-	}
-	h, recording := h.Record()
-	opts.ReadLog = nccltext.Read
-	checks.Gather(ctx, h, opts)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return recording.Write(w, host.RecordOptions{Version: version, KeepNames: keepIdentifiers})
 }

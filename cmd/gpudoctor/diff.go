@@ -12,7 +12,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
-	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
@@ -22,10 +21,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// diffName is the name of the command.
 const diffName = "diff"
 
-// What diff takes, for hints.
 const takesSides = "diff and --baseline take reports (gpudoctor check -o FILE.json), snapshots, facts files, examples, and copies of /sys and /proc"
 
 func diffCommand() *cli.Command {
@@ -104,10 +101,9 @@ func readInputs(ctx context.Context, names []string, policy string) ([]compare.I
 		if s.Form == compare.FormReport {
 			continue
 		}
-		d, err := diagnose(ctx, request{
-			source: source{from: []string{s.Name}}, options: gather.Options{Whole: deadline.Texts},
-			profile: profile, failOn: report.Threshold(rules.High), policy: policy,
-		})
+		r := requestFor(profile, s.Name)
+		r.options.Whole, r.policy = deadline.Texts, policy
+		d, err := diagnose(ctx, r)
 		switch {
 		case err != nil:
 			return nil, err
@@ -131,7 +127,6 @@ func alikeNames(sides []compare.Input) {
 	}
 }
 
-// addBaseline adds what became of the findings of an earlier report.
 func addBaseline(d *report.Document, before compare.Input) {
 	sides := []compare.Input{before, {Report: d, Facts: d.Facts()}}
 	alikeNames(sides)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -66,7 +65,6 @@ func desk(t *testing.T) string {
 	return folder
 }
 
-// runIn runs a command line in a folder, and returns what it writes and its exit code.
 func runIn(t *testing.T, folder, line string) (string, int) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "sh", "-c", line)
@@ -200,7 +198,6 @@ func TestContributing(t *testing.T) {
 	expect.That(t, edits >= 9 && commands >= 10, "%d files and %d commands were found", edits, commands)
 }
 
-// edit creates a file, which must not exist, or appends to one, which must.
 func edit(t *testing.T, file, action, body string) {
 	t.Helper()
 	old, err := os.ReadFile(file)
@@ -277,17 +274,6 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// TestNames checks that each name is found, and that every severity has one.
-func TestTermNames(t *testing.T) {
-	for _, name := range termNames() {
-		found := findTerms([]string{name})
-		expect.That(t, (len(found) == 1 || name == "exit") && len(found) != 0, "Find(%q) finds %d terms", name, len(found))
-	}
-	for _, severity := range report.Thresholds() {
-		expect.That(t, severity == string(report.Never) || slices.Contains(termNames(), severity), "the severity %s is not explained", severity)
-	}
-}
-
 // TestDocs checks that the table of exit codes in docs/report.md says the same.
 func TestTermsInDocs(t *testing.T) {
 	raw := expect.Value(os.ReadFile(filepath.Join("..", "..", "docs", "report.md")))(t)
@@ -295,5 +281,46 @@ func TestTermsInDocs(t *testing.T) {
 	for _, term := range allTerms {
 		row := "| " + term.Name + " | " + term.Means + " |"
 		expect.That(t, term.Kind != exitCodeTerm || strings.Contains(doc, row), "docs/report.md lacks the row %q", row)
+	}
+}
+
+type hop struct{ file, name string }
+
+// maxHops bounds the functions that hand a line on, maxWalk the lines of the page.
+const (
+	maxHops = 20
+	maxWalk = 40
+)
+
+func walkHops(t *testing.T) []hop {
+	t.Helper()
+	page := string(expect.Value(os.ReadFile("../../docs/walk.md"))(t))
+	expect.That(t, strings.Count(page, "\n") <= maxWalk, "the page has more than %d lines", maxWalk)
+	all := regexp.MustCompile("(?m)^\\d+\\. `(\\S+\\.go): (\\w+)` ").FindAllStringSubmatch(page, -1)
+	expect.That(t, len(all) > 0 && len(all) <= maxHops, "the page has %d hops, at most %d are wanted", len(all), maxHops)
+	return expect.Map(all, func(m []string) hop { return hop{m[1], m[2]} })
+}
+
+// TestWalk checks that a line passes each function of docs/walk.md, by what is executed for it.
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	expect.NotByDay(t, "it compiles the program for coverage")
+	folder := t.TempDir()
+	program, log := filepath.Join(folder, "gpudoctor"), filepath.Join(folder, "job.log")
+	build := exec.Command("go", "build", "-cover", "-coverpkg=./checks/text/...,./rules,./cmd/internal/report,./cmd/gpudoctor", "-o", program, "./cmd/gpudoctor")
+	build.Dir = "../.."
+	out, err := build.CombinedOutput()
+	expect.Must(t, err == nil, "%v: %s", err, out)
+	line := regexp.MustCompile("`(\\S+ \\[0\\] .*)`").FindStringSubmatch(string(expect.Value(os.ReadFile("../../docs/walk.md"))(t)))[1]
+	expect.NoError(t, os.WriteFile(log, []byte(line+"\n"), 0o600))
+	run := exec.Command(program, "check", "--from", log, "--no-redact")
+	run.Env = append(os.Environ(), "GOCOVERDIR="+folder)
+	out, _ = run.CombinedOutput() // Its exit code is 1.
+	words := strings.Join(strings.Fields(string(out)), " ")
+	expect.That(t, strings.Contains(words, "seen "+log+":1 "+line) && strings.Contains(words, "Connections between hosts are blocked"), "the report is %s", out)
+	executed := string(expect.Value(exec.Command("go", "tool", "covdata", "func", "-i="+folder).Output())(t))
+	for _, h := range walkHops(t) {
+		took := regexp.MustCompile(regexp.QuoteMeta(h.file) + `:\d+:\s+(?:\S+\.)?` + h.name + `\s+(\d+\.\d+)%`).FindStringSubmatch(executed)
+		expect.That(t, took != nil && took[1] != "0.0", "the line does not pass %s: %s (%v)", h.file, h.name, took)
 	}
 }

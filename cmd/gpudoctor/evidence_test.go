@@ -68,7 +68,6 @@ func TestEvidenceStands(t *testing.T) {
 // tally counts places that were tried, evidence without one, and lines beside a place.
 type tally struct{ facts, evidence, nowhere, beside, noticed int }
 
-// ticket is texts that are read together, by their names.
 type ticket map[string]string
 
 // tickets are the files of the cases of fixtures/texts and of the scripts, all texts and the examples of messages each by
@@ -91,13 +90,6 @@ func tickets(t *testing.T) []ticket {
 	}
 	for _, row := range message.Statements() {
 		single = append(single, "\n"+strings.Join(row.Examples, "\n")+"\n\n")
-	}
-	for _, file := range texttest.Sources(t) {
-		for _, literal := range goString.FindAllString(string(expect.Value(os.ReadFile(file))(t)), -1) {
-			if s, err := strconv.Unquote(literal); err == nil && len(s) > 12 && strings.ContainsAny(s, " =:\t") {
-				single = append(single, "\n"+strings.TrimSuffix(s, "\n")+"\n\n")
-			}
-		}
 	}
 	for i := 0; i+8 <= len(single); i += 8 {
 		bundle := ticket{}
@@ -122,10 +114,6 @@ func tickets(t *testing.T) []ticket {
 	return list
 }
 
-// goString is a string in a program: the texts in the tests of package text are.
-var goString = regexp.MustCompile("`[^`]*`|\"(?:[^\"\\\\\n]|\\\\.)*\"")
-
-// read reads the texts, one of them perhaps without a line.
 func (c ticket) read(without string) *facts.Facts {
 	r := text.NewReading()
 	for _, name := range slices.Sorted(maps.Keys(c)) {
@@ -141,14 +129,12 @@ func (c ticket) read(without string) *facts.Facts {
 	return r.Finish()
 }
 
-// has reports whether a place is a line of one of the texts.
 func (c ticket) has(place string) bool {
 	at := strings.LastIndexByte(place, ':')
 	n, err := strconv.Atoi(place[at+1:])
 	return at > 0 && err == nil && n > 0 && n <= strings.Count(c[place[:max(at, 0)]], "\n")+1 && c[place[:max(at, 0)]] != ""
 }
 
-// examine tries the places of one ticket.
 func (c ticket) examine(t *testing.T, known knowledge) (sum tally) {
 	t.Helper()
 	f := c.read("")
@@ -192,7 +178,6 @@ func (c ticket) examine(t *testing.T, known knowledge) (sum tally) {
 	return sum
 }
 
-// continues reports whether a path goes on where another ends.
 func continues(path, other string) bool {
 	rest, ok := strings.CutPrefix(path, other)
 	return ok && (rest == "" || strings.ContainsAny(rest[:1], ".["))

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -30,7 +29,6 @@ type slurm struct {
 	nodes  string // How many there are; empty means two.
 }
 
-// needsSlurm skips a test where Slurm is not installed.
 func needsSlurm(t *testing.T) {
 	t.Helper()
 	needsNoGPU(t)
@@ -85,10 +83,8 @@ func newSlurm(t *testing.T, prolog bool, faults map[string]string) slurm {
 	return s
 }
 
-// fault is the order for a fault of the simulated driver.
 func fault(name string) string { return "export GPUDOCTOR_SIM_CUDA_FAULT=" + name }
 
-// run runs a script beside the cluster, and returns what it writes.
 func (s slurm) run(t *testing.T, script string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -104,7 +100,6 @@ func (s slurm) run(t *testing.T, script string) string {
 	return string(out)
 }
 
-// reports are the names of the reports that the prolog kept.
 func (s slurm) reports(t *testing.T) []string {
 	t.Helper()
 	return expect.Map(expect.Value(filepath.Glob(s.logs+"/*"))(t), filepath.Base)
@@ -151,65 +146,6 @@ func TestSlurmProlog(t *testing.T) {
 	}
 }
 
-// TestSlurmBatch runs the example of a batch job: there is a report of each node, and the
-// training starts only if no node has a finding.
-func TestSlurmBatch(t *testing.T) {
-	expect.NotShort(t, "it starts a cluster")
-	needsSlurm(t)
-	// Both nodes have the name of this host, so files are named after their numbers.
-	example := strings.Replace(string(expect.Value(os.ReadFile("../../docs/examples/slurm/train.sbatch"))(t)), "%j-%N.txt", "%j-node%n.txt", 1)
-	for name, tt := range map[string]struct {
-		faults  map[string]string
-		code    int
-		started int
-	}{
-		"good": {nil, exitOK, 2},
-		"bad":  {map[string]string{"node2": fault("zeros")}, exitFindings, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSlurm(t, false, tt.faults)
-			expect.NoError(t, os.WriteFile(filepath.Join(s.folder, "train.sbatch"), []byte(example), 0o600))
-			settings := fmt.Sprintf("echo 'skip: [%s]' >.gpudoctor.yaml\n", strings.Join(surroundings, ", "))
-			out := s.run(t, settings+"sbatch --gpus-per-node=2 "+s.folder+"/train.sbatch; for i in {1..300}; do squeue --noheader | grep -q . || break; sleep 0.1; done; "+
-				"scontrol show job 1 | grep -o ' ExitCode=.*'; head -v -n 100 gpudoctor-1-*.txt slurm-1.out")
-			expect.That(t, strings.Contains(out, fmt.Sprintf(" ExitCode=%d:0\n", tt.code)) && strings.Count(out, "torchrun of node") == tt.started, "the exit code or the number of ranks is wrong")
-			for i, node := range []string{"node1", "node2"} {
-				_, report, ok := strings.Cut(out, fmt.Sprintf("==> gpudoctor-1-node%d.txt <==\n", i))
-				report, _, _ = strings.Cut(report, "==> ")
-				verdict := "Healthy."
-				if tt.faults[node] != "" {
-					verdict = "exit 1:"
-				}
-				expect.That(t, ok && strings.Contains(report, "2 x NVIDIA H200") && strings.Contains(report, "\n"+verdict), "the report of %s:\n%s", node, report)
-			}
-		})
-	}
-}
-
-// TestSlurmFleet runs the example of a job that checks its nodes and compares them on eight nodes: one whose transfers are wrong, one
-// whose driver hangs and one whose check fails are named, and end no other.
-func TestSlurmFleet(t *testing.T) {
-	expect.NotShort(t, "it starts a cluster")
-	needsSlurm(t)
-	example := string(expect.Value(os.ReadFile("../../docs/examples/slurm/fleet.sbatch"))(t))
-	// All nodes have the name of this host: their reports are named after their numbers, and do not show it.
-	for old, by := range map[string]string{
-		"--nodes=2": "--nodes=8", "%N.json": "node%n.json", "--probe full --format json": "--format json --redact", `"$SLURM_JOB_NODELIST"`: "'node[0-7]'",
-	} {
-		expect.Must(t, strings.Count(example, old) == 1, "the script has no %s", old)
-		example = strings.Replace(example, old, by, 1)
-	}
-	s := newSlurm(t, false, map[string]string{"node2": fault("zeros"), "node4": fault("hang-init"), "node6": "exit 2"})
-	s.nodes = "8"
-	expect.NoError(t, os.WriteFile(filepath.Join(s.folder, "fleet.sbatch"), []byte(example), 0o600))
-	settings := fmt.Sprintf("echo 'skip: [%s]' >.gpudoctor.yaml\n", strings.Join(surroundings, ", "))
-	out := s.run(t, settings+"sbatch --gpus-per-node=2 "+s.folder+"/fleet.sbatch; for i in {1..1500}; do squeue --noheader | grep -q . || break; sleep 0.1; done; cat slurm-1.out")
-	said := strings.Join(strings.Fields(out), " ")
-	for _, says := range []string{"8 nodes: 2 with findings, 5 healthy, 1 without a report", "on 1 of 7 nodes node1 ", "on 1 of 7 nodes node3 ", "No report node5"} {
-		expect.That(t, strings.Contains(said, says), "it does not say %q", says)
-	}
-}
-
 // TestSlurmFiles checks that the prolog names rules that exist, and that the batch script
 // passes gpudoctor's own judgement.
 func TestSlurmFiles(t *testing.T) {
@@ -226,124 +162,80 @@ func TestSlurmFiles(t *testing.T) {
 	}
 }
 
-// gitLabJob is a job of docs/examples/gitlab/gitlab-ci.yml. The keys are those that GitLab
-// knows (docs.gitlab.com/ci/yaml) and the file uses; another one is an error.
+// gitLabJob is a job of docs/examples/gitlab/gitlab-ci.yml, as far as it is run here.
 type gitLabJob struct {
 	Extends      string
-	Stage, Image string
-	Tags         []string
-	Rules        []struct{ If string }
 	Variables    map[string]string
 	BeforeScript []string `yaml:"before_script"`
 	Script       []string
-	Artifacts    *struct {
-		When     string
-		ExpireIn string `yaml:"expire_in"`
-		Paths    []string
-		Reports  map[string]string
+	Artifacts    struct {
+		Paths   []string
+		Reports map[string]string
 	}
 	AllowFailure struct {
 		ExitCodes int `yaml:"exit_codes"`
 	} `yaml:"allow_failure"`
 }
 
-func readGitLabJobs(t *testing.T) map[string]gitLabJob {
-	t.Helper()
-	raw := expect.Value(os.ReadFile("../../docs/examples/gitlab/gitlab-ci.yml"))(t)
-	var document map[string]yaml.Node
-	expect.NoError(t, yaml.Unmarshal(raw, &document))
-	jobs := map[string]gitLabJob{}
-	for name, node := range document {
-		if name == "stages" {
-			continue
-		}
-		var job gitLabJob
-		decoder := yaml.NewDecoder(bytes.NewReader(expect.Value(yaml.Marshal(&node))(t)))
-		decoder.KnownFields(true)
-		err := decoder.Decode(&job)
-		expect.That(t, err == nil, "%s: %v", name, err)
-		jobs[name] = job
-	}
-	for name, job := range jobs {
-		if job.Extends == "" {
-			continue
-		}
-		base, ok := jobs[job.Extends]
-		expect.Must(t, ok, "%s extends %s, which is missing", name, job.Extends)
-		job.Variables, job.BeforeScript, job.Artifacts, job.AllowFailure = base.Variables, base.BeforeScript, base.Artifacts, base.AllowFailure
-		jobs[name] = job
-	}
-	return jobs
-}
-
-// run runs the script of a job as GitLab's runner does, with these variables in place of the file's.
-func (j gitLabJob) run(t *testing.T, folder string, variables map[string]string) (string, int) {
-	t.Helper()
-	set := maps.Clone(j.Variables)
-	maps.Copy(set, variables)
-	script := strings.Join(append(slices.Clone(j.BeforeScript), j.Script...), "\n")
-	c := exec.CommandContext(t.Context(), "bash", "-eo", "pipefail", "-c", script)
-	c.Dir = folder
-	c.Env = os.Environ()
-	for name, value := range set {
-		c.Env = append(c.Env, name+"="+os.Expand(value, func(other string) string { return set[other] }))
-	}
-	return together(t, c)
-}
-
-// TestGitLab runs the jobs of the example with a release from a folder. The reports that
-// GitLab is told of are there, and exit code 3 is the one that it is to allow.
+// TestGitLab runs the jobs of the example with a release from a folder, as GitLab's runner does. The reports that GitLab is told
+// of are there, and exit code 3 is the one that it is to allow. Another program is not run.
 func TestGitLab(t *testing.T) {
 	t.Parallel()
-	jobs := readGitLabJobs(t)
-	files, machine := jobs["gpudoctor files"], jobs["gpudoctor machine"]
-	expect.Equal(t, version, files.Variables["GPUDOCTOR_VERSION"], "GPUDOCTOR_VERSION")
-	expect.That(t, files.AllowFailure.ExitCodes == exitUnproven, "exit code %d is allowed", files.AllowFailure.ExitCodes)
+	var jobs struct {
+		Files   gitLabJob `yaml:"gpudoctor files"`
+		Machine gitLabJob `yaml:"gpudoctor machine"`
+		Base    gitLabJob `yaml:".gpudoctor"`
+	}
+	expect.NoError(t, yaml.Unmarshal(expect.Value(os.ReadFile("../../docs/examples/gitlab/gitlab-ci.yml"))(t), &jobs))
+	base := jobs.Base
+	expect.That(t, base.Variables["GPUDOCTOR_VERSION"] == version && base.AllowFailure.ExitCodes == exitUnproven, "%+v", base)
 	expect.NotShort(t, "the scripts run the program one at a time")
-	from := map[string]string{"GPUDOCTOR_URL": "file://" + writeRelease(t)}
+	needsNoGPU(t)
 	for _, tt := range []struct {
 		name, launch string
-		extra        string // The content of a further file.
+		job          gitLabJob
+		notes        string // The content of a further file.
+		program      string // The content of the program; empty for that of the release.
 		code, issues int
 	}{
-		{"healthy", "job-healthy", "", exitOK, 0},
-		{"findings", "pod-hides-gpus", "", exitFindings, 1},
-		{"not examined", "job-healthy", "The cluster has eight nodes.\n", exitUnproven, 2},
+		{"healthy", "job-healthy", jobs.Files, "", "", exitOK, 0},
+		{"findings", "pod-hides-gpus", jobs.Files, "", "", exitFindings, 1},
+		{"not examined", "job-healthy", jobs.Files, "The cluster has eight nodes.\n", "", exitUnproven, 2},
+		{"other program", "job-healthy", jobs.Files, "", "#!/bin/sh\ntouch hacked\n", 1, -1},
+		{"machine without GPUs", "job-healthy", jobs.Machine, "", "", exitUnproven, -1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			folder := t.TempDir()
+			folder, release := t.TempDir(), writeRelease(t)
 			extractLaunch(t, tt.launch, filepath.Join(folder, "deploy"))
-			if tt.extra != "" {
-				expect.NoError(t, os.WriteFile(filepath.Join(folder, "deploy", "notes.txt"), []byte(tt.extra), 0o600))
+			if tt.notes != "" {
+				writeTestFile(t, filepath.Join(folder, "deploy", "notes.txt"), []byte(tt.notes))
 			}
-			out, code := files.run(t, folder, from)
-			expect.Must(t, code == tt.code, "exit code %d, want %d:\n%s", code, tt.code, out)
-			artifacts := append(slices.Collect(maps.Values(files.Artifacts.Reports)), files.Artifacts.Paths...)
-			for _, name := range artifacts {
+			if tt.program != "" {
+				writeTestFile(t, filepath.Join(release, base.Variables["GPUDOCTOR_FILE"]), []byte(tt.program))
+			}
+			set := maps.Clone(base.Variables)
+			set["GPUDOCTOR_URL"] = "file://" + release
+			c := exec.CommandContext(t.Context(), "bash", "-eo", "pipefail", "-c", strings.Join(slices.Concat(base.BeforeScript, tt.job.Script), "\n"))
+			c.Dir, c.Env = folder, os.Environ()
+			for name, value := range set {
+				c.Env = append(c.Env, name+"="+os.Expand(value, func(other string) string { return set[other] }))
+			}
+			out, code := together(t, c)
+			_, err := os.Stat(filepath.Join(folder, "hacked"))
+			expect.Must(t, tt.job.Extends == ".gpudoctor" && code == tt.code && err != nil, "exit code %d, want %d:\n%s", code, tt.code, out)
+			if tt.issues < 0 {
+				return
+			}
+			for _, name := range append(slices.Collect(maps.Values(base.Artifacts.Reports)), base.Artifacts.Paths...) {
 				info, err := os.Stat(filepath.Join(folder, name))
 				expect.That(t, err == nil && info.Size() != 0, "%s: %v", name, err)
 			}
-			issues := decoded[[]struct{ Location struct{ Path string } }](t, expect.Value(os.ReadFile(filepath.Join(folder, files.Artifacts.Reports["codequality"])))(t))
+			issues := decoded[[]struct{ Location struct{ Path string } }](t, expect.Value(os.ReadFile(filepath.Join(folder, base.Artifacts.Reports["codequality"])))(t))
 			expect.Must(t, len(issues) == tt.issues, "%d issues, want %d", len(issues), tt.issues)
 			for _, i := range issues {
 				expect.That(t, code != exitFindings || i.Location.Path == "deploy/pod.yaml", "an issue is in %q", i.Location.Path)
 			}
 		})
 	}
-	t.Run("other program", func(t *testing.T) {
-		t.Parallel()
-		release := writeRelease(t)
-		expect.NoError(t, os.WriteFile(filepath.Join(release, files.Variables["GPUDOCTOR_FILE"]), []byte("#!/bin/sh\ntouch hacked\n"), 0o600))
-		folder := t.TempDir()
-		out, code := files.run(t, folder, map[string]string{"GPUDOCTOR_URL": "file://" + release})
-		_, err := os.Stat(filepath.Join(folder, "hacked"))
-		expect.That(t, code != exitOK && err != nil && !strings.Contains(out, "Healthy"), "exit code %d:\n%s", code, out)
-	})
-	t.Run("machine", func(t *testing.T) {
-		t.Parallel()
-		needsNoGPU(t)
-		out, code := machine.run(t, t.TempDir(), from)
-		expect.That(t, code == exitUnproven, "a machine without GPUs: exit code %d:\n%s", code, out)
-	})
 }

@@ -1,16 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
+	"github.com/gpudoctor/gpudoctor/docs"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -34,7 +40,7 @@ gpudoctor explain IMEX           a term that reports use`,
 				return complaint.Hinted(fmt.Errorf("explain takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules", "gpudoctor explain acs-redirect")
 			}
 			var err error
-			if e.known, err = learnFor(c); err != nil {
+			if e.known, err = learn(c.String(policyFlag.Name)); err != nil {
 				return err
 			}
 			e.terms(found)
@@ -46,21 +52,18 @@ gpudoctor explain IMEX           a term that reports use`,
 	}
 }
 
-// names are all ids that can be explained.
 func (k knowledge) names() []string {
 	names := slices.Concat(k.acceptable(), lines.Map(k.remedies.Remedies(), func(r remedies.Remedy) string { return r.ID }), termNames())
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// explanation is the text about one id.
 type explanation struct {
 	lines.Page
 	known knowledge
 	ascii bool
 }
 
-// terms writes about words of the report.
 func (e *explanation) terms(found []reportTerm) {
 	for _, t := range found {
 		e.apart()
@@ -155,7 +158,6 @@ func (e *explanation) line(format string, args ...any) {
 	e.Line(lines.Printable(fmt.Sprintf(format, args...), e.ascii))
 }
 
-// text writes paragraphs.
 func (e *explanation) text(s string) {
 	for _, l := range lines.Paragraphs(s, e.Width) {
 		e.line("%s", l)
@@ -178,18 +180,140 @@ func (e *explanation) part(label string, texts ...string) {
 func rulesCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "rules",
-		Usage: "list or show rules, or test your own",
+		Usage: "list rules, or test your own",
 		Subcommands: []*cli.Command{{
 			Name:  "list",
 			Usage: "print one line for each rule",
 			Flags: []cli.Flag{policyFlag},
 			Action: func(c *cli.Context) error {
-				known, err := learnFor(c)
+				known, err := learn(c.String(policyFlag.Name))
 				if err != nil {
 					return err
 				}
 				return stdio.WriteText(c.App.Writer, rulesTable(known.rules.Rules()))
 			},
-		}, showRuleCommand(), testPolicyCommand()},
+		}, testPolicyCommand()},
 	}
+}
+
+func textsTable() string {
+	rows := [][]string{{"KIND", "PRODUCED BY", "WHAT IT IS"}}
+	for _, k := range text.Kinds() {
+		rows = append(rows, []string{k.Name, k.Command, k.Title})
+	}
+	rows = append(rows, []string{"messages", "", fmt.Sprintf("the %d known messages of programs, anywhere in a text", len(message.Statements()))})
+	return lines.Table(lines.Clean(rows, false))
+}
+
+func rulesTable(all []rules.Rule) string {
+	rows := [][]string{{"RULE", "SEVERITY", "PROFILES", "TITLE"}}
+	for _, r := range all {
+		names := lines.Map(r.Profiles, func(p rules.Profile) string { return string(p) })
+		rows = append(rows, []string{r.ID, string(r.Severity), cmp.Or(strings.Join(names, ","), "all"), r.Title})
+	}
+	return lines.Table(lines.Clean(rows, false))
+}
+
+func textsCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "texts",
+		Usage: "list the kinds of text that check --from recognizes",
+		Description: `Each kind is recognized by its content, alone or among others in one file, in a
+folder, in an archive (.gz, .bz2, .tar, .zip, .txtar) or from a pipe.`,
+		Action: func(c *cli.Context) error {
+			return stdio.WriteText(c.App.Writer, textsTable())
+		},
+	}
+}
+
+type termKind string
+
+const (
+	exitCodeTerm   termKind = "exit code"
+	severityTerm   termKind = "severity"
+	confidenceTerm termKind = "confidence"
+	verdictTerm    termKind = "verdict"
+	remedyTerm     termKind = "kind of remedy"
+	waiverTerm     termKind = "waiver"
+	glossaryTerm   termKind = "term"
+)
+
+type reportTerm struct {
+	Kind termKind
+	Name string
+	// Means says what it means, Do what a user does about it.
+	Means, Do string
+}
+
+// allTerms are the terms, those of a kind in their order.
+var allTerms = []reportTerm{
+	{
+		exitCodeTerm, "0",
+		"no finding at or above --fail-on (default high), and neither a transfer nor the probe failed",
+		"Nothing needs to be done. With --strict, everything that the verdict needs was also examined. For diff: no differences.",
+	},
+	{
+		exitCodeTerm, "1",
+		"a finding at or above --fail-on",
+		"Read the first finding of the report and apply its first remedy. --fail-on sets another severity. For diff: there are differences.",
+	},
+	{
+		exitCodeTerm, "2",
+		"wrong usage, input that cannot be read, input in which nothing was recognized (the report says what to send), a report that could not be written, a resource limit (ulimit) that is too low, or an internal error",
+		"Read the error message and its hints on standard error.",
+	},
+	{
+		exitCodeTerm, "3",
+		"no finding at or above --fail-on, but transfers failed (--fail-on none, --skip), the probe was requested but failed, or a file of a job is broken; with --strict, also if anything that the verdict needs could not be examined",
+		"Read the last lines of the report: they name what failed or is missing. --verbose says why.",
+	},
+	{
+		exitCodeTerm, "128 and above",
+		"stopped by a signal: 128 plus the signal number (129 SIGHUP, 130 SIGINT, 131 SIGQUIT, 143 SIGTERM)",
+		"Run it again. If the time limit of a job or of CI stopped it, set a shorter --deadline.",
+	},
+	{severityTerm, string(rules.Critical), "communication fails, or data is corrupted", "Do not start a job until it is fixed."},
+	{severityTerm, string(rules.High), "communication fails under likely conditions, loses more than half of the bandwidth, or made a job fail", "Fix it, or apply the workaround, before the next job."},
+	{severityTerm, string(rules.Medium), "a noticeable part of the bandwidth is lost, or communication fails under less likely conditions", "Plan the fix."},
+	{severityTerm, string(rules.Low), "little performance is lost", "Fix it when convenient."},
+	{severityTerm, string(rules.Info), "nothing needs to be done", "Nothing."},
+	{confidenceTerm, string(rules.Confirmed), "the probe measured it, or a program's own message says it", "After \"cause\": apply the remedy. After \"symptom\": only the failure is certain; the rest of the words says how sure the cause is."},
+	{confidenceTerm, string(rules.Likely), "the facts imply it", "Apply the remedy; its verification shows whether this was the cause."},
+	{confidenceTerm, string(rules.Possible), "the facts allow it", "Check first: the finding says what to look at."},
+	{verdictTerm, string(report.Healthy), "everything that the profile requires was examined, and nothing of medium severity or above was found", "Nothing."},
+	{verdictTerm, string(report.Findings), "something of medium severity or above was found, waived or not", "Start with the first finding: findings are sorted by severity."},
+	{verdictTerm, string(report.Inconclusive), "nothing of medium severity or above was found, but something failed or was not examined", "Read the last lines of the report: they name what is missing and how to examine it."},
+	{remedyTerm, string(remedies.Fix), "it removes the cause", "Prefer it if you can accept what it requires."},
+	{remedyTerm, string(remedies.Workaround), "it avoids the consequence, at a cost", "Use it until the fix is in place, and remove it afterwards."},
+	{waiverTerm, "waived", "a waiver accepts the finding until a date: it is listed, and does not count for the exit code", "Fix it before the waiver expires. Its consequences count unless they are waived themselves."},
+	{waiverTerm, waivers.Expired, "a waiver is past its last day: what it waived counts again", "Fix what it waived, or set a later date and review the reason; otherwise remove the waiver."},
+}
+
+func everyTerm() []reportTerm {
+	all := slices.Clone(allTerms)
+	hardwareAndSoftware, _, _ := strings.Cut(docs.Glossary, "\n## gpudoctor\n")
+	for line := range strings.Lines(hardwareAndSoftware) {
+		names, means, isRow := strings.Cut(strings.Trim(line, "| \n"), " | ")
+		for name := range strings.SplitSeq(names, ", ") {
+			if isRow && name != "term" && name != "---" {
+				all = append(all, reportTerm{Kind: glossaryTerm, Name: name, Means: means})
+			}
+		}
+	}
+	return all
+}
+
+// termNames are the words that findTerms finds; "exit" stands for all exit codes.
+func termNames() []string {
+	words := lines.Filter(everyTerm(), func(t reportTerm) bool { return t.Kind != exitCodeTerm })
+	return append([]string{"exit"}, lines.Map(words, func(t reportTerm) string { return t.Name })...)
+}
+
+// findTerms finds the terms that words name: "critical", "3", "exit 3", or "exit" for all exit codes.
+func findTerms(words []string) []reportTerm {
+	name := strings.ToLower(strings.Join(words, " "))
+	code, ofExit := strings.CutPrefix(name, "exit")
+	return lines.Filter(everyTerm(), func(t reportTerm) bool {
+		return t.Kind == exitCodeTerm && ofExit && (code == "" || code == " "+t.Name) || strings.EqualFold(t.Name, name) || string(t.Kind) == name
+	})
 }

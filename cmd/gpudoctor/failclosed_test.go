@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,6 @@ type variant struct {
 	harmless bool
 }
 
-// selection is a profile with the rules that are asked for and left out.
 type selection struct {
 	name       string
 	profile    rules.Profile
@@ -45,17 +45,15 @@ type selection struct {
 	failOn     report.Threshold
 }
 
-// judge runs the rules and makes the report, as the commands do.
 func judge(tb testing.TB, k knowledge, f *facts.Facts, s selection) *report.Document {
 	tb.Helper()
 	verdict := expect.Value(k.rules.Evaluate(context.Background(), f, rules.Options{Profile: s.profile, Only: s.only, Skip: s.skip, Memory: ruleMemory}))(tb)
-	ranking := request{profile: s.profile}.rank(k.remedies, verdict.Findings, f)
+	ranking := requestFor(cmp.Or(s.profile, rules.Training)).rank(k.remedies, verdict.Findings, f)
 	return report.New(report.Input{
 		Profile: s.profile, FailOn: s.failOn, Only: s.only, Probed: true, Rules: k.rules.Rules(), Facts: f, Verdict: *verdict, Advice: ranking.Advice, Withheld: ranking.Withheld,
 	})
 }
 
-// concluded is what is said of a text, or of a folder of texts.
 func concluded(tb testing.TB, path string) *report.Document {
 	tb.Helper()
 	g := collect(tb.Context(), source{from: []string{path}}, gather.Options{})
@@ -131,7 +129,6 @@ func transfersOf(test, a, b string) []probe.Transfer {
 	return []probe.Transfer{{Test: test, Source: a, Destination: b}, {Test: test, Source: b, Destination: a}}
 }
 
-// put puts a transfer into a report, instead of the one that was there.
 func put(r *probe.Report, t probe.Transfer) {
 	r.Transfers = append(slices.DeleteFunc(slices.Clone(r.Transfers), func(x probe.Transfer) bool {
 		return x.Test == t.Test && x.Source == t.Source && x.Destination == t.Destination && x.Way == t.Way
@@ -235,7 +232,6 @@ func wholeVariants(all []int, in []string, a string) []variant {
 	return list
 }
 
-// lose makes one GPU take no part.
 func lose(r *probe.Report, address string, as probe.Device) {
 	r.Devices = slices.Clone(r.Devices)
 	for i := range r.Devices {
@@ -302,7 +298,6 @@ func wrong(d *report.Document, v variant, s selection) string {
 	return ""
 }
 
-// blames is true where a finding puts something down to the driver.
 func blames(d *report.Document) bool {
 	return slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return slices.Contains([]string{"driver-hang", "transfer-failed"}, f.Rule) })
 }
@@ -322,7 +317,6 @@ var everything = sync.OnceValues(func() (knowledge, error) {
 		k.rules.Compile(rules.Options{Profile: rules.Training}), k.rules.Compile(rules.Options{Profile: rules.Image}), k.rules.Compile(rules.Options{Profile: rules.Launch}))
 })
 
-// learntFor is what the program knows, compiled for a profile.
 func learntFor(tb testing.TB, profile rules.Profile) knowledge {
 	tb.Helper()
 	k := expect.Value(learn(""))(tb)
@@ -401,7 +395,6 @@ func exampleFacts(t *testing.T, name string) *facts.Facts {
 	return g.facts
 }
 
-// oneGPU is a machine that has lost all GPUs but the first.
 func oneGPU(f *facts.Facts) *facts.Facts {
 	one := *f
 	gpus, links, transfers, tree := *f.GPUs, *f.Links, *f.Transfers, *f.PCI
@@ -414,7 +407,6 @@ func oneGPU(f *facts.Facts) *facts.Facts {
 	return &one
 }
 
-// healthyFacts are those of what is healthy, by profile.
 func healthyFacts(t *testing.T) map[rules.Profile]map[string]*facts.Facts {
 	t.Helper()
 	pair := exampleFacts(t, "h200x2")

@@ -1,14 +1,20 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// flagHelp is what help says of a flag.
 type flagHelp struct {
 	Names []string // With dashes, letters first.
 	// Takes is the word that stands for its value, Usage what it does, Default the value
@@ -16,7 +22,6 @@ type flagHelp struct {
 	Takes, Usage, Default string
 }
 
-// About is what the flag does, and its default.
 func (h flagHelp) About() string {
 	if h.Default == "" {
 		return h.Usage
@@ -59,4 +64,73 @@ func dashed(name string) string {
 		return "-" + name
 	}
 	return "--" + name
+}
+
+// The help pages. Columns are aligned by the tabs (text/tabwriter).
+const (
+	appHelp = `gpudoctor: {{.Usage}}
+
+usage: gpudoctor COMMAND [flags]
+
+commands:
+{{range .VisibleCommands}}{{if ne .Name "help"}}  {{.Name}}{{"\t"}}{{.Usage}}{{"\n"}}{{end}}{{end}}
+flags:
+{{range .VisibleFlags}}{{.}}{{"\n"}}{{end}}
+gpudoctor COMMAND --help describes a command. gpudoctor never changes the machine.
+Start with: gpudoctor check
+`
+	commandHelp = `{{.HelpName}}: {{.Usage}}
+
+usage: {{.HelpName}}{{if .ArgsUsage}} {{.ArgsUsage}}{{end}}{{if .VisibleFlags}} [flags]{{end}}
+{{if .Description}}
+{{.Description}}
+{{end}}{{if .VisibleFlags}}
+flags:
+{{range .VisibleFlags}}{{.}}{{"\n"}}{{end}}{{end}}`
+	groupHelp = `{{.HelpName}}: {{.Usage}}
+
+usage: {{.HelpName}} COMMAND [flags]
+
+commands:
+{{range .VisibleCommands}}{{if ne .Name "help"}}  {{.Name}}{{"\t"}}{{.Usage}}{{"\n"}}{{end}}{{end}}`
+)
+
+// describeFlag writes a flag as one line of a help page: its names, what it takes and
+// what it does.
+func describeFlag(f cli.Flag) string {
+	h := helpOf(f)
+	line := "  " + strings.Join(h.Names, ", ")
+	if h.Takes != "" {
+		line += " " + h.Takes
+	}
+	return line + "\t" + h.About()
+}
+
+// choices are the values of each flag that takes one of a few.
+var choices = map[string][]string{
+	"profile":      {string(rules.Training), string(rules.Image), string(rules.Launch)},
+	"fail-on":      report.Thresholds(),
+	"format":       report.FormatNames(),
+	"color":        {colorAuto, colorAlways, colorNever},
+	probeFlag.Name: {string(probe.Off), string(probe.Quick), string(probe.Full)},
+	armsFlag.Name:  collective.Names()[1:],
+	"for":          emit.Names(),
+}
+
+func formatIn(c *cli.Context) string {
+	f, _ := report.FormatNamed(c.String(formatFlag.Name))
+	return f.Name
+}
+
+// oneOf checks the value of a flag of a command, if it takes one of a few. A format may also be named by its extension.
+func oneOf(c *cli.Command, flag, value string) error {
+	known, takes, name := choices[flag], "--"+flag+" takes one of: ", value
+	if flag == formatFlag.Name {
+		f, _ := report.FormatNamed(value)
+		known, takes, name = formatsOf(c), strings.TrimPrefix(c.HelpName, "gpudoctor ")+" "+takes, f.Name
+	}
+	if known == nil || slices.Contains(known, name) {
+		return nil
+	}
+	return complaint.UnknownName("value of --"+flag+":", value, known, takes+join(known))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +10,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -20,16 +21,14 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 const (
 	fleetName  = "fleet"
 	expectFlag = "expect"
-	waitName   = "wait"
 
-	takesReports = "fleet takes JSON reports (gpudoctor check -o FILE.json), folders and tar archives of them; check --from makes one of a snapshot, of logs, or of a folder with all that is known of a node"
-	// waitStep is how long it takes at least until files are looked at again.
-	waitStep = time.Second
+	takesReports = "fleet takes JSON reports (gpudoctor check -o FILE.json), folders and tar archives of them, snapshots, logs, and a folder of these for each node"
 	// maxExpected bounds a list of nodes in bytes.
 	maxExpected = 8 << 20
 )
@@ -40,8 +39,10 @@ func fleetCommand() *cli.Command {
 		Usage:     "fold the reports of many nodes into one",
 		ArgsUsage: "PATH...",
 		Description: `PATH is a JSON report (gpudoctor check --format json), several of them after
-each other, a tar archive or a folder of them, or - for standard input. It shows
-which nodes are well, which causes they share, what the nodes with a cause have
+each other, a tar archive or a folder of them, or - for standard input. What has
+no report is judged first, as check --from does: a file with a snapshot or a log of
+a node, or a folder for each node in a folder, with all that is known of it
+(ticket/n1/, ticket/n2/). It shows which nodes are well, which causes they share, what the nodes with a cause have
 that the others lack, whose measurements are far from those of like hardware,
 which versions and settings differ, and who did not report.
 
@@ -50,8 +51,9 @@ In a Slurm job, each node writes a file of its own:
   srun --output=reports/%N.json gpudoctor check --format json
   gpudoctor fleet reports/ --expect "$SLURM_JOB_NODELIST" -o fleet.html
 
-Where names are replaced in a report, the name of its file is that of the node.
-Formats are text, json, markdown, html (with a picture of the nodes) and
+Where names are replaced in a report, the name of its file is that of the node;
+where they are in a snapshot, that of its folder.
+Formats are text, json, markdown, html (with a picture of the nodes), junit and
 prometheus.
 
 exit code: 0 no node has findings that count; 1 findings, or a node that is slower
@@ -59,7 +61,6 @@ than like nodes; 2 wrong usage or an error; 3 a node could not be judged, has no
 report, or it cannot be read`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: expectFlag, Usage: "`NODES`: all nodes (n1,n2 or n[1-8]), or a file with their names, to name those without a report"},
-			&cli.DurationFlag{Name: waitName, Usage: "`TIME`: wait until all nodes of --expect have reported (30s, 5m)"},
 			checkFormatFlag,
 			&cli.StringSliceFlag{
 				Name: "output", Aliases: []string{"o"},
@@ -87,7 +88,10 @@ func foldFleet(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	read, err := readFleet(c, paths, expected)
+	read, err := fleet.Read(c.Context, paths, c.App.Reader, judgeNode)
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return complaint.Hinted(fmt.Errorf("%s: %s", complaint.Quote(at.Path), complaint.Reason(err, "file or folder")), takesReports)
+	}
 	if err != nil {
 		return err
 	}
@@ -129,35 +133,29 @@ func fleetOutputs(c *cli.Context, paths []string) ([]output, error) {
 	return all, apart(filesOf(all), inputs, c.App.Writer)
 }
 
-// readFleet reads the reports, again and again until all nodes have reported or the time is over.
-func readFleet(c *cli.Context, paths, expected []string) (*fleet.Reading, error) {
-	wait := c.Duration(waitName)
-	switch {
-	case wait > 0 && len(expected) == 0:
-		return nil, complaint.Hinted(errors.New("--wait needs to know the nodes"), "--expect NODES names them")
-	case wait > 0 && slices.Contains(paths, standardInput):
-		return nil, complaint.Hinted(errors.New("--wait does not go with standard input"), "it is read to its end; leave --wait out")
+// judgeNode judges a recording, texts or a folder of these, as check --from does.
+func judgeNode(ctx context.Context, file string) ([]byte, error) {
+	if err := compileOnce(); err != nil {
+		return nil, err
 	}
-	end := time.Now().Add(wait)
-	for {
-		begin := time.Now()
-		read, err := fleet.Read(c.Context, paths, c.App.Reader)
-		if at, ok := errors.AsType[*fs.PathError](err); ok {
-			return nil, complaint.Hinted(fmt.Errorf("%s: %s", complaint.Quote(at.Path), complaint.Reason(err, "file or folder")), takesReports)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !time.Now().Before(end) || len(read.Unreported(expected)) == 0 {
-			return read, nil
-		}
-		select {
-		case <-time.After(min(time.Until(end), max(waitStep, 4*time.Since(begin)))):
-		case <-c.Done():
-			return nil, context.Cause(c.Context)
-		}
+	r := requestFor(rules.Training, file)
+	r.options.Whole = deadline.Texts
+	d, err := diagnose(ctx, r)
+	if err != nil {
+		return nil, err
 	}
+	d.AddTraits()
+	return json.Marshal(d)
 }
+
+// compileOnce compiles the rules, which all nodes are judged by.
+var compileOnce = sync.OnceValue(func() error {
+	known, err := rules.Load()
+	if err != nil {
+		return err
+	}
+	return known.Compile(rules.Options{Profile: rules.Training})
+})
 
 // expectedNodes are the names of nodes in a file, or in the value itself.
 func expectedNodes(ctx context.Context, value string) ([]string, error) {

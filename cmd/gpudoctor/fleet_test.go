@@ -7,14 +7,9 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
@@ -114,27 +109,4 @@ func TestSimulatedFleet(t *testing.T) {
 			expect.That(t, strings.Count(text.String(), "\n") <= 40, "seed %d: not one screen:\n%s", seed, &text)
 		}
 	}
-}
-
-// BenchmarkFleet measures how long ten thousand reports of nodes with eight GPUs take, and the most memory: 10 s and 300
-// MB are allowed.
-func BenchmarkFleet(b *testing.B) {
-	file := program(b)
-	folder := b.TempDir()
-	expect.NoError(b, exec.Command(file, "check", "--from", "example:model-8x-pcie", "-o", filepath.Join(folder, "n.json")).Run())
-	for i := range 10_000 { // Names are replaced in the report, so the file has the node's.
-		expect.NoError(b, os.Link(filepath.Join(folder, "n.json"), filepath.Join(folder, fmt.Sprintf("r%03d-n%02d.json", i/32, i%32))))
-	}
-	var most int64
-	for b.Loop() {
-		begin := time.Now()
-		run := exec.Command(file, "fleet", folder, "-o", filepath.Join(b.TempDir(), "fleet.html"))
-		expect.NoError(b, run.Run())
-		if usage, ok := run.ProcessState.SysUsage().(*syscall.Rusage); ok {
-			most = max(most, usage.Maxrss)
-			b.ReportMetric(time.Duration(usage.Utime.Nano()+usage.Stime.Nano()).Seconds(), "s-cpu")
-		}
-		b.ReportMetric(time.Since(begin).Seconds(), "s-wall")
-	}
-	b.ReportMetric(float64(most)/(1<<10), "MiB-rss") // Linux counts ru_maxrss in KiB (getrusage(2)).
 }

@@ -43,7 +43,6 @@ func hostile() string {
 	return b.String()
 }
 
-// shown checks that what a command prints steers no terminal.
 func shown(t *testing.T, what, output string) {
 	t.Helper()
 	expect.That(t, utf8.ValidString(output), "%s: the output is no UTF-8", what)
@@ -67,7 +66,6 @@ func runShown(t *testing.T, what string, args ...string) (code int, stdout strin
 	return code, stdout
 }
 
-// checkShown examines sources in every format.
 func checkShown(t *testing.T, what string, args ...string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -413,7 +411,6 @@ func TestStoppedRules(t *testing.T) {
 	}
 }
 
-// writeRule writes a rule that finds something where its body holds.
 func writeRule(t *testing.T, dir, id, body string) {
 	t.Helper()
 	pkg := strings.ReplaceAll(id, "-", "_")

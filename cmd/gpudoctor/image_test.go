@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,7 +90,6 @@ func file(name, content string) imagetest.File { return imagetest.File{Name: nam
 
 func link(name, target string) imagetest.File { return imagetest.File{Name: name, Target: target} }
 
-// elf is a library of so many bytes.
 func elf(name string, size int64) imagetest.File {
 	return imagetest.File{Name: name, Content: "\x7fELF\x02", Size: size}
 }
@@ -105,8 +102,6 @@ const full = 2 << 20 // The size of a library that is no stub.
 
 var faultyImages = []imageCase{
 	{name: "issue", img: issueImage, want: []string{"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1", "high env-misconfig CUDA_VISIBLE_DEVICES", "medium env-misconfig NCCL_P2P_DISABLE", "medium nccl-in-image nccl"}},
-	{name: "NVML", img: oneLayer(nil, elf(lib+"libnvidia-ml.so.550.54.15", full), link(lib+"libnvidia-ml.so.1", "libnvidia-ml.so.550.54.15")), want: []string{"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1"}},
-	{name: "driver without a version", img: oneLayer(nil, elf(lib+"libcuda.so.1", full)), want: []string{"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1"}},
 	{name: "driver as a hard link", img: oneLayer(nil, elf(lib+"libcuda.so.535.104.05", full), imagetest.File{Name: lib + "libcuda.so.1", Target: lib + "libcuda.so.535.104.05", Hard: true}), want: []string{
 		"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1", "high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.535.104.05",
 	}},
@@ -118,18 +113,12 @@ var faultyImages = []imageCase{
 	}},
 	{name: "a stub in the folder of libraries", img: oneLayer(nil, elf(lib+"libcuda.so.1", 60_000)), want: []string{"high driver-library-mismatch /usr/lib/x86_64-linux-gnu/libcuda.so.1"}},
 	{name: "two RCCL", img: oneLayer(nil, file("opt/rocm-6.2.0/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.20.5+hip6.2\x00"), file(site+"torch/lib/librccl.so.1", "\x7fELF\x02 RCCL version 2.18.3+hip6.0\x00")), want: []string{"medium nccl-in-image rccl"}},
-	{name: "NCCL of LD_LIBRARY_PATH and a wheel", img: oneLayer([]string{"LD_LIBRARY_PATH=/opt/nccl/lib"}, file("opt/nccl/lib/libnccl.so.2", nccl("2.19.3+cuda12.3"))), want: []string{"medium nccl-in-image nccl"}},
-	{name: "packages for two CUDA", img: oneLayer(nil, wheel("torch", "2.3.0+cu118"), wheel("nvidia-nccl-cu12", "2.26.2")), want: []string{"medium nccl-in-image packages"}},
-	{name: "nccl.conf", img: oneLayer(nil, file("etc/nccl.conf", "NCCL_DEBUG=WARN\nNCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
 	{name: "NCCL_CONF_FILE", img: oneLayer([]string{"NCCL_CONF_FILE=/opt/conf/nccl.conf"}, file("opt/conf/nccl.conf", "NCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
-	{name: "NCCL_CONF_FILE of another name", img: oneLayer([]string{"NCCL_CONF_FILE=/opt/conf/nccl-site.conf"}, file("opt/conf/nccl-site.conf", "NCCL_P2P_DISABLE=1\n")), want: []string{"medium env-misconfig NCCL_P2P_DISABLE"}},
 	{name: "several variables", img: oneLayer([]string{"NCCL_IB_DISABLE=1", "NCCL_NET=Socket", "NCCL_HOSTID=node1", "HIP_VISIBLE_DEVICES=0,1", "NVIDIA_VISIBLE_DEVICES=0", "CUDA_LAUNCH_BLOCKING=1"}), want: []string{
 		"high env-misconfig HIP_VISIBLE_DEVICES", "medium env-misconfig CUDA_LAUNCH_BLOCKING", "medium env-misconfig NCCL_HOSTID", "medium env-misconfig NCCL_IB_DISABLE", "medium env-misconfig NCCL_NET",
 		"medium env-misconfig NVIDIA_VISIBLE_DEVICES",
 	}},
 	{name: "no compute", img: oneLayer([]string{"NVIDIA_DRIVER_CAPABILITIES=graphics,utility"}), want: []string{"high env-misconfig NVIDIA_DRIVER_CAPABILITIES"}},
-	{name: "no utility", img: oneLayer([]string{"NVIDIA_DRIVER_CAPABILITIES=compute"}), want: []string{"high env-misconfig NVIDIA_DRIVER_CAPABILITIES"}},
-	{name: "plugin without libfabric", img: oneLayer(nil, file("opt/amazon/ofi-nccl/lib/libnccl-net.so", "\x7fELF\x02 Initializing aws-ofi-nccl 1.9.1\x00")), want: []string{"high network-libraries-missing libfabric"}},
 	{name: "old driver", target: &facts.TargetFacts{Source: "--driver", Driver: "470.57.02"}, img: oneLayer(nil), want: []string{"high cuda-for-target driver"}},
 	{name: "NICs without libibverbs", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"mlx5"}}, img: oneLayer(nil), want: []string{"high network-libraries-missing libibverbs"}},
 	{name: "NICs without their provider", target: &facts.TargetFacts{Source: "t.json", Driver: "550.54.15", RDMA: []string{"mlx5"}}, img: oneLayer(nil,
@@ -163,11 +152,6 @@ var goodImages = []imageCase{
 	}}}}},
 	{name: "a driver that a later layer removes", img: imagetest.Image{Env: usual, Layers: []imagetest.Layer{
 		cudaBase(), ncclLayer("2.26.2", "12.2"), {Files: []imagetest.File{elf(lib+"libcuda.so.535.104.05", full)}}, {Files: []imagetest.File{file(lib+".wh.libcuda.so.535.104.05", "")}},
-	}}},
-	{name: "a folder that a later layer empties", img: imagetest.Image{Env: usual, Layers: []imagetest.Layer{
-		{Files: []imagetest.File{elf("usr/lib64/libcuda.so.535.104.05", full), file("usr/bin/true", "x")}},
-		{Files: []imagetest.File{file("usr/lib64/.wh..wh..opq", ""), elf("usr/lib64/libz.so.1", 10)}},
-		cudaBase(), ncclLayer("2.26.2", "12.2"),
 	}}},
 	{name: "mount points of the driver", img: oneLayer(nil, file(lib+"libcuda.so.1", ""), file(lib+"libnvidia-ml.so.1", ""))},
 	{name: "compatibility library", img: oneLayer(nil, elf("usr/local/cuda-12.4/compat/libcuda.so.550.54.15", full), link("usr/local/cuda-12.4/compat/libcuda.so.1", "libcuda.so.550.54.15"))},
@@ -220,7 +204,6 @@ func judgeImage(t *testing.T, at string, target *facts.TargetFacts) *report.Docu
 	return d
 }
 
-// graveFindings lists the findings of medium severity and above.
 func graveFindings(d *report.Document) []string {
 	said := expect.Map(grave(d.Findings), func(f rules.Finding) string { return fmt.Sprintf("%s %s %s", f.Severity, f.Rule, f.Subject) })
 	slices.Sort(said)
@@ -248,23 +231,15 @@ func TestImageRefused(t *testing.T) {
 		"not there":            {[]string{"image", filepath.Join(dir, "nothing")}, "no such file"},
 		"no registry":          {[]string{"image", "127.0.0.1:1/org/app:1"}, "the registry cannot be reached"},
 		"a name alone":         {[]string{"image", "ubuntu:22.04"}, "no such file"},
-		"a file of a folder":   {[]string{"image", "testdata/image.tar"}, "no such file"},
 		"no reference":         {[]string{"image", "docker://Ubuntu"}, "not a reference"},
 		"--from a registry":    {[]string{"check", "--from", "docker://127.0.0.1:1/org/app:1"}, "the registry cannot be reached"},
-		"two of them":          {[]string{"check", "--from", "docker://127.0.0.1:1/a", "--from", "docker://127.0.0.1:1/b"}, "cannot be combined"},
-		"as a log":             {[]string{"check", "--with", "docker://127.0.0.1:1/a"}, "no such file"},
-		"a platform":           {[]string{"image", "--platform", "arm64", good}, "--platform"},
 		"another platform":     {[]string{"image", "--platform", "linux/arm64", good}, "it holds no image for linux/arm64: it is for linux/amd64"},
-		"platform of a host":   {[]string{"check", "--platform", "linux/arm64"}, "--platform is for images"},
-		"plain HTTP of a file": {[]string{"image", "--plain-http", good}, "--plain-http is for images in a registry"},
 		"a text":               {[]string{"image", made("a.log", strings.Repeat("NCCL INFO\n", 100))}, "not a container image"},
 		"half an archive":      {[]string{"image", made("half.tar", string(raw[:len(raw)/2]))}, "read "},
-		"half of --from":       {[]string{"check", "--from", filepath.Join(dir, "half.tar")}, "read "},
 		"the profile training": {[]string{"check", "--profile", "training", "--from", good}, "--profile image"},
 		"with a log":           {[]string{"check", "--from", good, "--with", made("b.log", "NCCL INFO\n")}, "cannot be combined"},
 		"a driver":             {[]string{"image", "--driver", "new", good}, "--driver"},
 		"a target":             {[]string{"image", "--target", filepath.Join(dir, "b.log"), good}, "neither a snapshot nor a facts file"},
-		"a driver alone":       {[]string{"check", "--driver", "550.54"}, "are for images"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := inProcess(append(tt.args, "-o", output)...)
@@ -309,63 +284,11 @@ func TestImageFacts(t *testing.T) {
 		expect.That(t, slices.Contains(set, "NCCL_DEBUG=INFO") && f.Image != nil && len(f.Image.Layers) == 5 && len(f.Unknown) == 0, "got %v, %+v, %v", set, f.Image, f.Unknown)
 		at := filepath.Join(t.TempDir(), "facts.json")
 		expect.NoError(t, os.WriteFile(at, []byte(stdout), 0o600))
-		d := expect.Value(diagnose(context.Background(), request{profile: rules.Image, failOn: report.Threshold(rules.High), source: source{from: []string{at}}}))(t)
+		d := expect.Value(diagnose(context.Background(), requestFor(rules.Image, at)))(t)
 		expect.NoDiff(t, faultyImages[0].want, graveFindings(d), "it")
 	}
 	d := judgeImage(t, imagetest.Write(t, img, imagetest.Folder), nil)
 	expect.That(t, slices.ContainsFunc(d.Unknown, func(u facts.Unknown) bool { return strings.Contains(u.Reason, "its content was not kept") }), "unknown: %v", d.Unknown)
-}
-
-// locked is a registry that asks for the password of user.
-func locked(usual http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name, password, _ := r.BasicAuth()
-		if r.Method == http.MethodGet && (name != "user" || password != "secret") {
-			w.Header().Set("Www-Authenticate", `Basic realm="x"`)
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		usual.ServeHTTP(w, r)
-	})
-}
-
-// TestImageLogin checks that the passwords of docker login are used, and what is said where
-// there is none, a wrong one, or only a program that may know it. That program is not run.
-func TestImageLogin(t *testing.T) {
-	server := imagetest.Serve(t, locked)
-	ref := server.Push(goodImages[0].img.Build(t), "1")
-	dir := t.TempDir()
-	ran := filepath.Join(dir, "ran")
-	helper := "#!/bin/sh\ntouch " + ran + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "docker-credential-keeper"), []byte(helper), 0o700); err != nil { //nolint:gosec // A program.
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	auth := func(password string) string {
-		return `{"auths": {"` + server.Host + `": {"auth": "` + base64.StdEncoding.EncodeToString([]byte("user:"+password)) + `"}}}`
-	}
-	for name, tt := range map[string]struct{ file, want, hint string }{
-		"right":  {file: auth("secret")},
-		"none":   {file: `{}`, want: "denies access: 401", hint: "no file has a password for " + server.Host},
-		"wrong":  {file: auth("wrong"), want: "denies access: 401", hint: "the password was sent"},
-		"helper": {file: `{"credsStore": "keeper"}`, want: "denies access: 401", hint: "only docker-credential-keeper may know the password"},
-		"broken": {file: `{"auths": "secret"}`, want: "its JSON is broken", hint: "docker login"},
-	} {
-		file := filepath.Join(t.TempDir(), "auth.json")
-		expect.NoError(t, os.WriteFile(file, []byte(tt.file), 0o600))
-		t.Setenv("REGISTRY_AUTH_FILE", file)
-		code, stdout, stderr := inProcess("image", ref)
-		first, rest, _ := strings.Cut(stderr, "\n")
-		switch {
-		case tt.want == "" && (code != exitOK || !strings.Contains(stdout, "Healthy.")):
-			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)
-		case tt.want != "" && (code != exitError || stdout != "" || !strings.Contains(first, tt.want) || !strings.Contains(rest, tt.hint)):
-			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)
-		case strings.Contains(stdout+stderr, "secret"):
-			t.Errorf("%s: the password is shown: %s%s", name, stdout, stderr)
-		}
-	}
-	expect.Fails(os.Stat(ran))(t, fs.ErrNotExist, "the program that keeps passwords was run")
 }
 
 // TestImagePlatform checks that the target decides which image of several is read, unless the command line does.
@@ -394,24 +317,6 @@ func TestImagePlatform(t *testing.T) {
 		g := collect(t.Context(), r.source, r.options)
 		expect.That(t, g.err == nil && g.facts.Image.Platform == tt.want, "%v: got %+v, %v", tt.flags, g.facts, g.err)
 	}
-}
-
-// TestRegistryOnly checks what commands that do not write reports say of a registry.
-func TestRegistryOnly(t *testing.T) {
-	for command, want := range map[string]string{"facts": "the registry cannot be reached", "topo": "only images are read from a registry", "probe p2p": "only images are read from a registry"} {
-		code, _, stderr := inProcess(append(strings.Fields(command), "--from", "docker://127.0.0.1:1/org/app:1", "--no-redact")...)
-		first, rest, _ := strings.Cut(stderr, "\n")
-		expect.That(t, code == exitError && strings.Contains(first, want) && strings.HasPrefix(rest, "hint: "), "%s: %s", command, stderr)
-	}
-}
-
-// TestImageAgain checks that the command that checks an image in a registry again names it as --from takes it.
-func TestImageAgain(t *testing.T) {
-	s := source{from: []string{"127.0.0.1:1/org/app:1"}, image: true}
-	s.remote = expect.Value(findImage(t.Context(), s.from[0]))(t)
-	r := request{profile: rules.Image, failOn: report.Threshold(rules.High), source: s}
-	got := parseRequest(t, r.recheck().Flags)
-	expect.That(t, got.source.remote != nil && got.source.remote.String() == s.remote.String(), "it checks again with %q", r.recheck().Flags)
 }
 
 // TestConnections checks that one package of the program can open connections, that which reads images from a registry;

@@ -17,10 +17,15 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
+
+func grave(findings []rules.Finding) []rules.Finding {
+	return lines.Filter(findings, func(f rules.Finding) bool { return f.Severity.Rank() <= rules.Medium.Rank() })
+}
 
 // launchCase is a case of fixtures/launches. The lines of its comment say what holds: "want: RULE SEVERITY SUBJECT
 // FILE: LINE" is a finding of medium or above with the text of the line that its first evidence names, and "healthy"
@@ -49,7 +54,6 @@ func readLaunchCase(t *testing.T, file string) launchCase {
 	return c
 }
 
-// whereOf replaces the text of a line by its number.
 func whereOf(t *testing.T, a *txtar.Archive, want string) string {
 	t.Helper()
 	for _, f := range a.Files {
@@ -70,7 +74,6 @@ func whereOf(t *testing.T, a *txtar.Archive, want string) string {
 	return ""
 }
 
-// judgedFiles are the verdict of files, and their findings of medium or above.
 func judgedFiles(t *testing.T, file, target string) (*report.Document, []string) {
 	t.Helper()
 	a := expect.Value(txtar.ParseFile(file))(t)
@@ -115,7 +118,7 @@ func TestUnitsAreIndependent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	found := func(paths ...string) []string {
-		d := expect.Value(diagnose(t.Context(), request{source: source{from: paths}, profile: rules.Launch, failOn: report.Threshold(rules.High)}))(t)
+		d := expect.Value(diagnose(t.Context(), requestFor(rules.Launch, paths...)))(t)
 		all := expect.Map(d.Findings, func(f rules.Finding) string {
 			return fmt.Sprintf("%s %d %s %s %s %s", filepath.Base(f.Object.File), f.Object.Line, f.Rule, f.Severity, f.Subject, strings.ReplaceAll(f.Message, dir+"/", ""))
 		})
@@ -144,38 +147,24 @@ func TestUnitsAreIndependent(t *testing.T) {
 	expect.AtLeast(t, 8, len(alone), "findings")
 }
 
-// breaks are ways in which a line of a manifest, or what follows it, is damaged.
-var breaks = map[string]func(lines []string, i int) []string{
-	"indented less": func(lines []string, i int) []string { return replaced(lines, i, strings.TrimPrefix(lines[i], " ")) },
-	"indented more": func(lines []string, i int) []string { return replaced(lines, i, "   "+lines[i]) },
-	"tab":           func(lines []string, i int) []string { return replaced(lines, i, "\t"+strings.TrimLeft(lines[i], " ")) },
-	"unclosed quote": func(lines []string, i int) []string {
-		return replaced(lines, i, strings.Replace(lines[i], ": ", `: "`, 1))
-	},
-	"unclosed bracket": func(lines []string, i int) []string {
-		return replaced(lines, i, strings.Replace(lines[i], ": ", ": [", 1))
-	},
-	"unclosed brace": func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" }") },
-	"no colon":       func(lines []string, i int) []string { return replaced(lines, i, strings.Replace(lines[i], ":", "", 1)) },
-	"second colon": func(lines []string, i int) []string {
-		return replaced(lines, i, strings.Replace(lines[i], ": ", ": a: ", 1))
-	},
-	"key given twice": func(lines []string, i int) []string { return replaced(lines, i, lines[i]+"\n"+lines[i]) },
-	"unknown anchor": func(lines []string, i int) []string {
-		return replaced(lines, i, strings.Replace(lines[i], ": ", ": *none ", 1))
-	},
-	"anchor in itself": func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" &a [*a]") },
-	"zero byte":        func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" \x00") },
-	"binary": func(lines []string, i int) []string {
-		return replaced(lines, i, "\x89PNG\x1a\x00\x01\x02\xff\xfe"+strings.Repeat("\x03", 400))
-	},
-	"invalid UTF-8":   func(lines []string, i int) []string { return replaced(lines, i, lines[i]+" # \xff") },
-	"cut":             func(lines []string, i int) []string { return append(lines[:i:i], lines[i][:len(lines[i])/2]) },
-	"second document": func(lines []string, i int) []string { return append(slices.Clip(lines), "---", lines[i]+": [") },
-}
-
-func replaced(lines []string, i int, by string) []string {
-	return append(append(lines[:i:i], by), lines[i+1:]...)
+// breaks are ways in which a line of a manifest is damaged.
+var breaks = map[string]func(line string) string{
+	"indented less":    func(line string) string { return strings.TrimPrefix(line, " ") },
+	"indented more":    func(line string) string { return "   " + line },
+	"tab":              func(line string) string { return "\t" + strings.TrimLeft(line, " ") },
+	"unclosed quote":   func(line string) string { return strings.Replace(line, ": ", `: "`, 1) },
+	"unclosed bracket": func(line string) string { return strings.Replace(line, ": ", ": [", 1) },
+	"unclosed brace":   func(line string) string { return line + " }" },
+	"no colon":         func(line string) string { return strings.Replace(line, ":", "", 1) },
+	"second colon":     func(line string) string { return strings.Replace(line, ": ", ": a: ", 1) },
+	"key given twice":  func(line string) string { return line + "\n" + line },
+	"unknown anchor":   func(line string) string { return strings.Replace(line, ": ", ": *none ", 1) },
+	"anchor in itself": func(line string) string { return line + " &a [*a]" },
+	"zero byte":        func(line string) string { return line + " \x00" },
+	"binary":           func(string) string { return "\x89PNG\x1a\x00\x01\x02\xff\xfe" + strings.Repeat("\x03", 400) },
+	"invalid UTF-8":    func(line string) string { return line + " # \xff" },
+	"cut":              func(line string) string { return line[:len(line)/2] }, // With what follows.
+	"second document":  func(line string) string { return line + "\n---\n" + line + ": [" },
 }
 
 // accepted reports whether a YAML parser takes all of a text. Of a key that an object of Kubernetes has twice,
@@ -241,7 +230,11 @@ func TestBrokenManifests(t *testing.T) {
 					if seen++; seen%every > 0 {
 						continue
 					}
-					text := strings.Join(breaks[how](lines, i), "\n") + "\n"
+					rest := lines[i+1:]
+					if how == "cut" {
+						rest = nil
+					}
+					text := strings.Join(slices.Concat(lines[:i], []string{breaks[how](lines[i])}, rest), "\n") + "\n"
 					if accepted(text) {
 						continue
 					}
@@ -258,7 +251,6 @@ func TestBrokenManifests(t *testing.T) {
 
 var namesLine = regexp.MustCompile(`not valid (YAML|JSON) at line \d+: |binary data`)
 
-// checkBroken checks the verdict on a broken manifest, alone and beside a good file.
 func checkBroken(t *testing.T, dir, name, text string) {
 	t.Helper()
 	bad := filepath.Join(dir, "bad.yaml")
@@ -269,40 +261,4 @@ func checkBroken(t *testing.T, dir, name, text string) {
 	expect.That(t, (code == exitError || code == exitUnproven && whole) && namesLine.MatchString(said) && (code != exitError || !strings.Contains(said, "\n")), "%s: alone: exit code %d, %s\n%s", name, code, said, text)
 	code, said = gateOf(t, dir)
 	expect.That(t, code == exitUnproven && strings.Contains(said, "file-broken: bad.yaml (") && namesLine.MatchString(said), "%s: beside a good file: exit code %d, %s\n%s", name, code, said, text)
-}
-
-// TestBrokenLine checks that the line is the one at fault, and which files count as manifests.
-func TestBrokenLine(t *testing.T) {
-	pod := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: a\n    image: i\n    env:\n    - {name: A, value: b}\n"
-	object := "{\n \"apiVersion\": \"v1\",\n \"kind\": \"Pod\",\n \"spec\": {\"containers\": [{\"image\": \"i\"}]}\n}\n"
-	for _, tt := range []struct{ name, text, want string }{
-		{"x.yaml", strings.Replace(pod, "    image", "   image", 1), "YAML at line 8"},
-		{"x.yml", strings.Replace(pod, "    image", "\timage", 1), "YAML at line 8"},
-		{"X.YAML", strings.Replace(pod, "name: a", "name: 'a", 1), "YAML at line 4"},
-		{"x", strings.Replace(pod, "b}", "b", 1), "YAML at line 10"},
-		{"x", "# A comment.\n---\n" + strings.Replace(pod, "name: a", "name: *a", 1), "YAML at line 6"},
-		{"x.yaml", "apiVersion: v1: x\n" + pod, "YAML at line 1"},
-		{"x.yaml", pod + "kind: Pod\n", ""},
-		{"x.yaml", "services:\n  a:\n    image: i\n    gpus: 1\n    image: j\n", "YAML at line 5: the key image is given twice"},
-		{"x.yaml", pod + "---\n" + pod + " x\n", "YAML at line 22"},
-		{"x.yaml", strings.ReplaceAll(strings.Replace(pod, "b}", "b", 1), "\n", "\r\n"), "YAML at line 10"},
-		{"x.json", object[:len(object)-2], "JSON at line 4"},
-		{"x", strings.Replace(object, "\",\n", "\"\n", 1), "JSON at line 3"},
-		{"x.json", strings.Replace(object, "\"kind\"", "\"apiVersion\"", 1), ""},
-		{"x.yaml", strings.ReplaceAll(object, "\n ", "\n\t"), ""},
-		{"x.json", object + object, ""},
-		{"x.yaml", strings.Replace(pod, "image: i", "image: {{ .Values.image }}", 1), ""},
-		{"x.yaml", pod + "{{- if .Values.more }}\n---\n" + pod + "{{- end }}\n", ""},
-		{"x.sh", "docker run --gpus 1 image\nfor x in [; do\n", ""},
-		{"x.yaml", "# nothing else\n" + pod, ""},
-	} {
-		file := filepath.Join(t.TempDir(), tt.name)
-		expect.NoError(t, os.WriteFile(file, []byte(tt.text), 0o600))
-		g := collect(t.Context(), source{from: []string{file}}, gather.Options{})
-		if g.facts == nil {
-			t.Errorf("%q: %v", tt.text, g.err)
-		} else if got := g.facts.Texts[0]; (got.Problem != "") != (tt.want != "") || !strings.Contains(got.Problem, tt.want) {
-			t.Errorf("%q: %+v, want %q", tt.text, got, tt.want)
-		}
-	}
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/remedies"
 )
 
 // argument is one flag of a command line, with its value.
@@ -63,14 +66,13 @@ func parseLine(app *cli.App, args []string) *line {
 		case arg == "--":
 			l.Literal = true
 		default:
-			for _, a := range parseFlag(all, arg) {
-				if a.Takes && !a.Given && i+1 < len(args) && !isFlag(all, args[i+1]) {
-					i++
-					a.Value, a.Given = args[i], true
-				}
-				l.Open = a.Takes && !a.Given && i+1 == len(args)
-				l.Flags = append(l.Flags, a)
+			a := parseFlag(all, arg)
+			if a.Takes && !a.Given && i+1 < len(args) && !isFlag(all, args[i+1]) {
+				i++
+				a.Value, a.Given = args[i], true
 			}
+			l.Open = a.Takes && !a.Given && i+1 == len(args)
+			l.Flags = append(l.Flags, a)
 		}
 	}
 	return l
@@ -105,20 +107,18 @@ func (l *line) Commands() []*cli.Command {
 	return l.App.Commands
 }
 
-// name is the command line without flags and words.
 func (l *line) name() string {
 	return strings.Join(append([]string{l.App.Name}, lines.Map(l.Path, func(c *cli.Command) string { return c.Name })...), " ")
 }
 
-// help is where the flags are listed.
 func (l *line) help() string { return l.name() + " --help lists the flags" }
 
-// LevelFlags are the flags of the program (0) or of a command on the path.
-func (l *line) LevelFlags(level int) []cli.Flag {
-	if level == 0 {
-		return withHelp(l.App.Flags)
+// LevelFlags are the flags of the innermost command that is named, or of the program.
+func (l *line) LevelFlags() []cli.Flag {
+	if c := l.Command(); c != nil {
+		return withHelp(c.Flags)
 	}
-	return withHelp(l.Path[level-1].Flags)
+	return withHelp(l.App.Flags)
 }
 
 // withHelp adds --help, which the library adds to a command once it runs.
@@ -129,41 +129,25 @@ func withHelp(flags []cli.Flag) []cli.Flag {
 	return append(slices.Clone(flags), cli.HelpFlag)
 }
 
-// level is where a flag belongs: to the innermost command that has it. It is
-// -1 where none has.
-func (l *line) level(a argument) int {
-	for level := len(l.Path); level >= 0 && a.Known; level-- {
-		if slices.ContainsFunc(l.LevelFlags(level), func(f cli.Flag) bool { return f.Names()[0] == a.Name }) {
-			return level
-		}
-	}
-	return -1
-}
-
 // Arranged is the command line as the library reads it, which takes everything
-// behind a word for words: each command, its flags, and the words at the end.
+// behind a word for words: the command, its flags, and the words at the end.
 func (l *line) Arranged() ([]string, error) {
-	levels := make([][]string, len(l.Path)+1)
+	args := lines.Map(l.Path, func(c *cli.Command) string { return c.Name })
 	words := l.Words
 	for _, a := range l.Flags {
-		level := l.level(a)
-		switch {
-		case l.Misnamed(): // A word that is no command is told first.
-			continue
-		case level < 0:
+		if l.Misnamed() { // A word that is no command is told first.
+			break
+		}
+		if !slices.ContainsFunc(l.LevelFlags(), func(f cli.Flag) bool { return a.Known && f.Names()[0] == a.Name }) {
 			return nil, l.unknownFlag(a)
 		}
 		if err := l.checkValue(a); err != nil {
 			return nil, err
 		}
-		levels[level] = append(levels[level], a.String())
+		args = append(args, a.String())
 		if a.Name == cli.HelpFlag.Names()[0] { // The library would show the help of a word.
 			words = nil
 		}
-	}
-	args := levels[0]
-	for i, c := range l.Path {
-		args = append(append(args, c.Name), levels[i+1]...)
 	}
 	if len(words) > 0 {
 		args = append(append(args, "--"), words...)
@@ -187,35 +171,12 @@ func (l *line) checkValue(a argument) error {
 	return nil
 }
 
-// unknownFlag says which flag may have been meant, or which command takes it.
 func (l *line) unknownFlag(a argument) error {
-	name := flagName(a.Typed)
-	var names, hints []string
-	for _, f := range l.LevelFlags(len(l.Path)) {
-		for _, n := range f.Names() {
-			if len(n) > 1 {
-				names = append(names, "--"+n)
-			}
-		}
-	}
-	if slices.Contains(commandNames(l.Commands()), name) {
-		hints = append(hints, "did you mean "+l.name()+" "+name+"?")
-	}
-	if takers := takersOf(l.App, name); len(takers) > 0 {
-		hints = append(hints, "it is a flag of: "+join(takers))
-	}
-	if len(hints) > 0 {
-		return complaint.Hinted(fmt.Errorf("unknown flag %s", complaint.Quote(a.Typed)), append(hints, l.help())...)
+	var names []string
+	for _, f := range l.LevelFlags() {
+		names = append(names, "--"+f.Names()[0])
 	}
 	return complaint.UnknownName("flag", a.Typed, names, l.help())
-}
-
-// takersOf are the commands that take a flag.
-func takersOf(app *cli.App, name string) []string {
-	takers := lines.Filter(leaves(app.Commands), func(c *cli.Command) bool {
-		return slices.ContainsFunc(c.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
-	})
-	return lines.Map(takers, func(c *cli.Command) string { return c.HelpName })
 }
 
 // allFlags are the flags of the program and of all commands, by all their names.
@@ -247,7 +208,6 @@ func leaves(commands []*cli.Command) []*cli.Command {
 	return all
 }
 
-// takesValue reports whether a flag takes a value.
 func takesValue(f cli.Flag) bool { return docOf(f).TakesValue() }
 
 // flagName is a flag's name as it was typed, without dashes and value.
@@ -262,58 +222,34 @@ func isFlag(all map[string]cli.Flag, arg string) bool {
 	return arg == "--" || len(arg) > 1 && arg[0] == '-' && all[flagName(arg)] != nil
 }
 
-// parseFlag reads an argument that begins with a dash: a flag, or several
-// letters that are one each, of which the last may take a value.
-func parseFlag(all map[string]cli.Flag, arg string) []argument {
+func parseFlag(all map[string]cli.Flag, arg string) argument {
 	typed, value, given := strings.Cut(arg, "=")
 	a := argument{Name: flagName(arg), Typed: typed, Value: value, Given: given}
 	if f := all[a.Name]; f != nil {
 		a.Name, a.Known, a.Takes = f.Names()[0], true, takesValue(f)
-		return []argument{a}
 	}
-	if strings.HasPrefix(arg, "--") || len(a.Name) < 2 {
-		return []argument{a}
-	}
-	var letters []argument
-	for i, letter := range a.Name {
-		last := i == len(a.Name)-1
-		f := all[string(letter)]
-		if f == nil || takesValue(f) && !last {
-			return []argument{a}
-		}
-		one := argument{Name: f.Names()[0], Typed: "-" + string(letter), Known: true, Takes: takesValue(f)}
-		if last {
-			one.Value, one.Given = value, given
-		}
-		letters = append(letters, one)
-	}
-	return letters
+	return a
 }
 
-// visible are the commands that a person sees.
 func visible(commands []*cli.Command) []*cli.Command {
 	return lines.Filter(commands, func(c *cli.Command) bool { return !c.Hidden && c.Name != "help" })
 }
 
-// commandNames are the names of the commands that a person sees.
 func commandNames(commands []*cli.Command) []string {
 	return lines.Map(visible(commands), func(c *cli.Command) string { return c.Name })
 }
 
 // usageError turns an error of the flag parser into one line with a hint.
 func usageError(c *cli.Context, err error, _ bool) error {
-	help := "gpudoctor --help lists the flags"
-	if c.Command != nil && c.Command.HelpName != "" {
-		help = c.Command.HelpName + " --help lists the flags"
+	m := badValue.FindStringSubmatch(err.Error())
+	if m == nil {
+		return complaint.Hinted(err, c.Command.HelpName+" --help lists the flags")
 	}
-	if m := badValue.FindStringSubmatch(err.Error()); m != nil {
-		hints := []string{help}
-		if _, isTime := allFlags(c.App)[m[2]].(*cli.DurationFlag); isTime {
-			hints = []string{"a time has a unit: 30s, 2m"}
-		}
-		return complaint.Hinted(fmt.Errorf("invalid value %s for %s", m[1], dashed(m[2])), hints...)
+	hint := c.Command.HelpName + " --help lists the flags"
+	if _, isTime := allFlags(c.App)[m[2]].(*cli.DurationFlag); isTime {
+		hint = "a time has a unit: 30s, 2m"
 	}
-	return complaint.Hinted(err, help)
+	return complaint.Hinted(fmt.Errorf("invalid value %s for %s", m[1], dashed(m[2])), hint)
 }
 
 // badValue matches the flag parser's error for an invalid value (package flag).
@@ -338,5 +274,38 @@ func arrange(ctx context.Context, app *cli.App, args []string) ([]string, error)
 	}
 	app.Metadata[settingsKey] = set
 	arranged, err := l.Arranged()
-	return append([]string{args[0]}, arranged...), set.explain(err)
+	return append([]string{args[0]}, arranged...), explained(err, set)
+}
+
+// refused is what is wrong with a command line in itself: an argument of a command that says nothing of
+// arguments, values that a flag does not take, and flags that exclude each other.
+func refused(c *cli.Context) error {
+	if c.Command.ArgsUsage == "" && c.Args().Present() {
+		hints := append(meantAs(c), c.Command.HelpName+" --help describes its arguments")
+		return complaint.Hinted(errors.New("unexpected argument: "+complaint.Quote(c.Args().First())), hints...)
+	}
+	for _, f := range c.Command.Flags {
+		name := f.Names()[0]
+		if value := c.String(name); name != armsFlag.Name && (value != "" || c.IsSet(name)) {
+			if err := oneOf(c.Command, name, value); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Bool(redactFlag.Name) && c.Bool(noRedactFlag.Name) {
+		return complaint.Hinted(errors.New("--redact and --no-redact cannot be used together"), "by default, names are replaced in files, and secrets everywhere")
+	}
+	if dir := c.String(policyFlag.Name); dir != "" {
+		return checkPolicy(dir)
+	}
+	return nil
+}
+
+// meantAs says how to examine files that were given without a flag: what exists, or has the form of a path.
+func meantAs(c *cli.Context) []string {
+	word := c.Args().First()
+	if _, err := os.Stat(word); err != nil && word != standardInput && !strings.HasPrefix(word, examplePrefix) && !strings.ContainsAny(word, `./\`) {
+		return nil
+	}
+	return []string{"to examine it: gpudoctor check --from " + remedies.Quote(word)}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
-// The exit codes.
 const (
 	exitOK       = 0 // Nothing was found at or above --fail-on.
 	exitFindings = 1 // Something was.
@@ -79,10 +78,10 @@ func runLine(ctx context.Context, app *cli.App, args []string) error {
 		return err
 	}
 	err = app.RunContext(ctx, arranged)
-	if set, ok := app.Metadata[settingsKey].(*applied); ok {
-		return set.explain(err)
+	if _, ok := errors.AsType[verdictError](err); ok {
+		return err
 	}
-	return err
+	return explained(err, settingsOf(app))
 }
 
 // ignoreEmptyVariables takes a variable that is set to nothing, as CI systems
@@ -95,7 +94,6 @@ func ignoreEmptyVariables() {
 	}
 }
 
-// newApp builds the command line.
 func newApp(stdout io.Writer) *cli.App {
 	cli.VersionPrinter = func(c *cli.Context) { _ = printVersion(c.App.Writer) } // See stdio.Output.
 	cli.VersionFlag = &cli.BoolFlag{Name: "version", Usage: "print the version, the commit and the digest of the rules, and exit", DisableDefaultText: true}
@@ -154,7 +152,6 @@ func prepare(commands []*cli.Command) {
 	}
 }
 
-// groupAction reports that a command needs a subcommand.
 func groupAction(c *cli.Context) error {
 	name, all := c.Command.Name, commandNames(c.Command.Subcommands)
 	if c.Args().Present() {
@@ -163,7 +160,6 @@ func groupAction(c *cli.Context) error {
 	return complaint.Hinted(errors.New(name+" needs a command"), "one of: "+join(prefixed(c.Command.HelpName+" ", all)))
 }
 
-// prefixed puts a text before each name.
 func prefixed(text string, names []string) []string {
 	return lines.Map(names, func(name string) string { return text + name })
 }
@@ -182,5 +178,4 @@ func verdict(code int) error {
 	return verdictError{code}
 }
 
-// join lists names with commas between.
 func join(names []string) string { return strings.Join(names, ", ") }

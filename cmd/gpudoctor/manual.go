@@ -40,7 +40,7 @@ func writeManual(w io.Writer, app *cli.App) error {
 	}).Parse(manualText))
 	commands := visible(leaves(app.Commands))
 	return page.Execute(w, map[string]any{
-		"App": app, "Commands": commands, "Variables": variablesOf(commands), "Here": settings.Here, "OwnOnly": join(ownOnly),
+		"App": app, "Commands": commands, "Variables": variablesOf(commands), "Here": settings.Here, "PerCall": join(perCall),
 		"ExitCodes": lines.Filter(allTerms, func(t reportTerm) bool { return t.Kind == exitCodeTerm }),
 	})
 }
@@ -55,7 +55,6 @@ func variablesOf(commands []*cli.Command) map[string]string {
 	all := map[string]string{
 		"NO_COLOR":                 "If set, no colors are written unless --color always is given.",
 		"LC_ALL , LC_CTYPE , LANG": "If the first of them that is set does not name UTF-8, only ASCII is written.",
-		"XDG_CONFIG_HOME":          "The user's configuration folder.",
 	}
 	for _, c := range commands {
 		for _, f := range c.Flags {
@@ -77,7 +76,6 @@ func mdocText(s string) string {
 	return mdocLines(all)
 }
 
-// mdocExample is lines as they are.
 func mdocExample(s string) string {
 	return ".Bd -literal -offset indent\n" + mdocLines(strings.Split(s, "\n")) + ".Ed\n"
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,10 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
@@ -17,7 +22,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
 
-// output is where a report goes, and in which format.
 type output struct {
 	// file is empty for standard output.
 	file   string
@@ -64,7 +68,6 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 	return all, nil
 }
 
-// filesOf are the files among outputs.
 func filesOf(all []output) []string {
 	return lines.NonEmpty(lines.Map(all, func(o output) string { return o.file })...)
 }
@@ -166,7 +169,6 @@ func writeOutputs(ctx context.Context, all []output, stdout io.Writer, write fun
 	return complaint.Hinted(failed[0], alsoHints(failed)...)
 }
 
-// alsoHints are the errors behind the first as hints.
 func alsoHints(all []error) []string {
 	return lines.Map(all[min(1, len(all)):], func(err error) string { return "also: " + err.Error() })
 }
@@ -177,4 +179,87 @@ func writeFile(ctx context.Context, file string, data []byte, perm fs.FileMode) 
 		return complaint.Hinted(err, "name another file")
 	}
 	return nil
+}
+
+// The flags that say whether names and secrets are replaced by stand-ins.
+var (
+	redactFlag   = &cli.BoolFlag{Name: "redact", DisableDefaultText: true, Usage: "also replace names and addresses on a terminal and in a pipe"}
+	noRedactFlag = &cli.BoolFlag{Name: "no-redact", DisableDefaultText: true, Usage: "keep names, addresses and secrets"}
+)
+
+func readRedaction(c *cli.Context) redactChoice {
+	switch {
+	case c.Bool(noRedactFlag.Name):
+		return redactNothing
+	case c.Bool(redactFlag.Name):
+		return redactAll
+	}
+	return redactFiles
+}
+
+type redactChoice int
+
+const (
+	redactFiles   redactChoice = iota // Names in files, and secrets everywhere.
+	redactAll                         // Names and secrets everywhere.
+	redactSecrets                     // Secrets everywhere, and no names.
+	redactNothing
+)
+
+// shown returns what of a report may be seen in a file, or elsewhere. Each version is made when it is first asked for.
+func (c redactChoice) shown(d *report.Document) func(inFile bool) *report.Document {
+	named, redacted := sync.OnceValue(d.WithoutSecrets), sync.OnceValue(d.Redact)
+	return func(inFile bool) *report.Document {
+		switch {
+		case c == redactNothing:
+			return d
+		case c == redactAll || c == redactFiles && inFile:
+			return redacted()
+		}
+		return named()
+	}
+}
+
+// asciiFlag is for terminals whose locale promises more than they can show.
+var asciiFlag = &cli.BoolFlag{Name: "ascii", DisableDefaultText: true, Usage: "write only ASCII (default if the locale is not UTF-8)"}
+
+// style is how to write on standard output.
+func style(c *cli.Context) report.Style {
+	s := styleFor(stdio.Plain(c.App.Writer), c.String("color"), c.Bool(asciiFlag.Name))
+	s.Example, s.Verbose, s.Quiet = example, c.Bool("verbose"), c.Bool("quiet")
+	return s
+}
+
+// example is a recorded machine to point to.
+const example = "h200x4"
+
+const (
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
+)
+
+// styleFor is how to write on standard output: in its width and in colour if it
+// is a terminal, and in ASCII if that is asked for or the locale is not UTF-8.
+func styleFor(stdout io.Writer, color string, ascii bool) report.Style {
+	s := report.Style{Color: color == colorAlways, ASCII: ascii || !utf8Locale()}
+	f, ok := stdout.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return s
+	}
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+		s.Width = width
+	}
+	// NO_COLOR: https://no-color.org
+	if color == colorAuto {
+		s.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	}
+	return s
+}
+
+// utf8Locale reports whether the locale's characters are UTF-8, by the first
+// of the variables that is set (locale(7)).
+func utf8Locale() bool {
+	name := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
+	return strings.Contains(name, "utf-8") || strings.Contains(name, "utf8")
 }

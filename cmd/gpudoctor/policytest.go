@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,42 +21,18 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-func showRuleCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "show",
-		Usage:     "print the file of a rule",
-		ArgsUsage: "ID",
-		Flags:     []cli.Flag{policyFlag},
-		Action: func(c *cli.Context) error {
-			if c.Args().Len() != 1 {
-				return complaint.Hinted(fmt.Errorf("rules show takes one id, got %d", c.Args().Len()), "gpudoctor rules list shows the rules")
-			}
-			known, err := learnFor(c)
-			if err != nil {
-				return err
-			}
-			id := c.Args().First()
-			rule, ok := known.rules.Rule(id)
-			if !ok {
-				return problem(&rules.UnknownRuleError{ID: id, Nearest: rules.Nearest(id, known.names())})
-			}
-			source, err := known.rules.Source(rule)
-			if err != nil {
-				return fmt.Errorf("read %s: %w", rule.File, err)
-			}
-			return stdio.WriteText(c.App.Writer, printable(source))
-		},
+// checkPolicy refuses a folder without rules and remedies: a policy that is left out unnoticed would let things pass.
+func checkPolicy(dir string) error {
+	found, err := rules.ReadPolicyFolder(dir, func(name string) bool {
+		return path.Ext(name) == ".yaml" || path.Ext(name) == ".rego" && !strings.HasSuffix(name, "_test.rego")
+	})
+	place, reason := dir, "the folder contains no rules or remedies"
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		place, reason = filepath.Join(dir, filepath.FromSlash(at.Path)), complaint.Reason(err, "folder")
+	} else if err != nil || len(found) > 0 {
+		return err
 	}
-}
-
-// printable is a file's text, with what a terminal would obey made visible.
-func printable(source []byte) string {
-	var b strings.Builder
-	for line := range strings.Lines(string(source)) {
-		indent := len(line) - len(strings.TrimLeft(line, "\t"))
-		b.WriteString(strings.Repeat("\t", indent) + lines.Printable(strings.TrimRight(line[indent:], "\r\n"), false) + "\n")
-	}
-	return b.String()
+	return complaint.Hinted(fmt.Errorf("--policy %s: %s", place, reason), "--policy takes a folder with rules (*.rego) or remedies (*.yaml)")
 }
 
 func testPolicyCommand() *cli.Command {
@@ -91,7 +71,6 @@ malformed, or wrong usage`,
 	}
 }
 
-// policyResults are what the tests and cases of a policy gave.
 type policyResults struct {
 	rules, tests, cases int
 	// failed is how many tests and cases failed, and failures say why, a line each.
@@ -174,7 +153,6 @@ func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, 
 	return failures, nil
 }
 
-// String is what failed, and a summary.
 func (r policyResults) String() string {
 	said := append(prefixed("FAIL  ", r.failures), fmt.Sprintf("%s, %s, %s: %d failed", lines.Count(r.rules, "rule"), lines.Count(r.tests, "test"), lines.Count(r.cases, "case"), r.failed))
 	return strings.Join(lines.Clean(said, false), "\n") + "\n"

@@ -1,18 +1,29 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
+	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
+	"github.com/gpudoctor/gpudoctor/checks/probe/nodes/meeting"
+	nccltext "github.com/gpudoctor/gpudoctor/checks/text/nccl"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -118,4 +129,116 @@ func probeNCCL(c *cli.Context) error {
 	return probeAlone(c, src, opts, report.CollectivesExitCode, func(w io.Writer, d *report.Document) error {
 		return report.WriteCollectives(w, formatIn(c), d.Collectives, c.Bool(operationsFlag.Name))
 	})
+}
+
+const nodesFlag = "nodes"
+
+// tokenVariable holds the secret of a job.
+const tokenVariable = "GPUDOCTOR_TOKEN"
+
+// The flags of probe nccl with which the nodes of a job take part.
+var (
+	betweenFlag = &cli.BoolFlag{Name: nodesFlag, DisableDefaultText: true, Usage: "run them between the nodes of a job of srun, mpirun or Kubernetes, of which this is one"}
+	countFlag   = &cli.IntFlag{Name: "count", DefaultText: "what started it says", Usage: "`N`: with --nodes, how many ranks the job has"}
+	meetFlag    = &cli.StringFlag{Name: "meet", Usage: "`HOST:PORT`: with --nodes, where the first rank listens (default: the first host of the job)"}
+	arriveFlag  = &cli.DurationFlag{Name: "arrive", Value: deadline.Arrive, Usage: "`TIME`: with --nodes, how long to wait for the other nodes"}
+)
+
+// probeNodes takes part in the probe of a job. The first rank leads it and writes the result; the others write nothing.
+func probeNodes(c *cli.Context, opts gather.Options, format string) error {
+	for _, other := range []string{fromFlag.Name, armsFlag.Name, redactFlag.Name} {
+		if c.IsSet(other) {
+			return complaint.Hinted(fmt.Errorf("--%s and --%s cannot be used together", other, nodesFlag), "the nodes of a running job are tested as they are configured, and named")
+		}
+	}
+	host, _ := os.Hostname() // The rank names it as well.
+	place, err := nodes.Find(os.Getenv, fullName("/etc/hosts", host), c.Int(countFlag.Name))
+	if err != nil {
+		return complaint.Hinted(err, "srun --ntasks-per-node=1 gpudoctor probe nccl --nodes", "RANK and WORLD_SIZE may be set by hand, and --count says of how many ranks; docs/probe.md has more")
+	}
+	o := meeting.Options{
+		Place: place, Host: cmp.Or(os.Getenv("SLURMD_NODENAME"), host), Secret: cmp.Or(os.Getenv(tokenVariable), place.Engine+" "+place.Job), Arrive: c.Duration(arriveFlag.Name),
+		Alone: deadline.Whole, Start: opts.ProbeTimeout, ReadLog: nccltext.Read,
+	}
+	_ = os.Unsetenv(tokenVariable) // No library needs it.
+	if t := opts.ProbeTimeout; t > 0 {
+		o.Patience, o.Join, o.Alone = min(t, deadline.Transfer), min(t, deadline.Join), max(o.Alone, 4*t)
+	}
+	if o.Meet, err = meeting.Points(c.String(meetFlag.Name), place); err != nil {
+		return complaint.Hinted(err, "--meet takes HOST:PORT, such as node1:29500, the same on all ranks")
+	}
+	whole := deadline.Nodes
+	if c.IsSet(deadlineFlag.Name) {
+		whole = opts.Whole
+	}
+	p := newProgress(c.Bool(quietFlag.Name), whole)
+	defer p.Done()
+	opts.Whole, o.Progress = o.Alone, p.Step
+	o.Survey = func(ctx context.Context) meeting.Survey { return survey(ctx, opts) }
+	ctx, stop := context.WithTimeout(c.Context, whole)
+	defer stop()
+	if place.Rank > 0 {
+		if err := meeting.Join(ctx, o); err != nil {
+			return complaint.Hinted(err, "it is sought at "+strings.Join(o.Meet, ", ")+"; --meet HOST:PORT names another place, the same on all ranks", "the first rank waits for --arrive, "+o.Arrive.String())
+		}
+		return nil
+	}
+	r, err := meeting.Lead(ctx, o)
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return complaint.Hinted(err, "--meet HOST:PORT names another port, the same on all ranks")
+	}
+	p.Done()
+	return writeNodes(c, format, r)
+}
+
+func writeNodes(c *cli.Context, format string, r *nodes.Report) error {
+	code := fleet.NetworkExitCode(r)
+	if c.Bool(quietFlag.Name) && code == exitOK {
+		return nil
+	}
+	if err := stdio.Write(c.App.Writer, func(w io.Writer) error {
+		if format != "json" {
+			return fleet.WriteNetwork(w, r)
+		}
+		return lines.WriteJSON(w, r)
+	}); err != nil {
+		return err
+	}
+	return verdict(code)
+}
+
+// survey makes the check of this node by itself: what probe nccl runs first, between its own GPUs.
+func survey(ctx context.Context, opts gather.Options) meeting.Survey {
+	opts.Collectives, opts.CollectivesIfDue, opts.Probe, opts.CollectiveArms, opts.Progress = probe.Quick, false, probe.Off, collective.Names()[:1], func(string) {}
+	g := collect(ctx, source{}, opts)
+	if g.err != nil || g.facts.Collectives == nil {
+		return meeting.Survey{Outcome: probe.Unknown, Reason: fmt.Sprintf("its own check did not run: %v", g.err)}
+	}
+	r := g.facts.Collectives
+	s := meeting.Survey{Outcome: r.Outcome, Reason: r.Reason, GPUs: r.GPUs, Version: r.Version, Settings: collective.Shaping(), Local: collective.Local{API: "cuda", Library: r.Path}}
+	if r.Library == "rccl" {
+		s.Local.API = "hip"
+	}
+	if box := g.facts.Container; box != nil && box.NOFILESoft != nil {
+		s.Local.FilesLimit = *box.NOFILESoft
+	}
+	return s
+}
+
+// fullName is the name of this host with its domain, as a pod of Kubernetes has it in /etc/hosts; its name if there is none.
+func fullName(hosts, host string) string {
+	f, err := os.Open(hosts)
+	if err != nil {
+		return host
+	}
+	defer f.Close() //nolint:errcheck // Only read.
+	all := bufio.NewScanner(io.LimitReader(f, 1<<20))
+	for all.Scan() {
+		for name := range strings.FieldsSeq(all.Text()) {
+			if strings.HasPrefix(name, host+".") {
+				return name
+			}
+		}
+	}
+	return host
 }

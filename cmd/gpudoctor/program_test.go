@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -10,13 +11,19 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -24,24 +31,19 @@ import (
 var programs = map[string]func(){}
 
 func TestMain(m *testing.M) {
-	checks.ChildMain()                              // In tests that call functions, this binary starts itself.
-	if programs[filepath.Base(os.Args[0])] == nil { // Tests do not read the settings of whoever runs them.
+	checks.ChildMain() // In tests that call functions, this binary starts itself.
+	if programs[filepath.Base(os.Args[0])] == nil {
 		ruleMemory = math.MaxUint64 / 2 // What other tests take is not the rules'.
-		if err := os.Setenv("XDG_CONFIG_HOME", os.DevNull); err != nil {
-			panic(err)
-		}
 	}
 	testscript.Main(beside{m}, programs)
 }
 
-// inProcess runs a command line in this process.
 func inProcess(line ...string) (code int, stdout, stderr string) {
 	var out, said bytes.Buffer
 	code = run(append([]string{"gpudoctor"}, line...), &out, &said)
 	return code, out.String(), said.String()
 }
 
-// decoded is what a document says, as a value of a type.
 func decoded[T any, Text string | []byte](tb testing.TB, raw Text) T {
 	tb.Helper()
 	var v T
@@ -59,7 +61,6 @@ func writtenAs(format string, d *report.Document, style report.Style) string {
 	return b.String()
 }
 
-// ended runs a program, and returns how it ended, whatever its exit code is.
 func ended(t *testing.T, c *exec.Cmd) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, said bytes.Buffer
@@ -69,7 +70,6 @@ func ended(t *testing.T, c *exec.Cmd) (code int, stdout, stderr string) {
 	return c.ProcessState.ExitCode(), out.String(), said.String()
 }
 
-// together runs a program, and returns all that it writes and its exit code.
 func together(t *testing.T, c *exec.Cmd) (string, int) {
 	t.Helper()
 	out, err := c.CombinedOutput()
@@ -131,20 +131,6 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestLinked checks that the parts of OPA that would make the program 5 MB larger are
-// not linked: the rules are evaluated by v1/topdown.
-func TestLinked(t *testing.T) {
-	list := expect.Value(exec.Command("go", "list", "-deps", ".").Output())(t)
-	const opa = "github.com/open-policy-agent/opa/"
-	packages := strings.Fields(string(list))
-	for _, name := range packages {
-		for _, heavy := range []string{opa + "v1/rego", opa + "v1/bundle", opa + "internal/compiler/wasm", "google.golang.org/protobuf/"} {
-			expect.That(t, !strings.HasPrefix(name, heavy), "the program links %s", name)
-		}
-	}
-	expect.That(t, slices.Contains(packages, opa+"v1/topdown"), "%sv1/topdown is not among the %d packages", opa, len(packages))
-}
-
 // elsewhereProgram is gpudoctor on a system that is not Linux.
 const elsewhereProgram = "gpudoctor-elsewhere"
 
@@ -153,4 +139,124 @@ func init() {
 		liveSystem = "darwin"
 		main()
 	}
+}
+
+func program(b *testing.B) string {
+	b.Helper()
+	file := filepath.Join(b.TempDir(), "gpudoctor")
+	build := exec.Command("go", "build", "-o", file, ".")
+	build.Stderr = os.Stderr
+	expect.NoError(b, build.Run())
+	return file
+}
+
+// BenchmarkVersion measures how long the program takes to begin and end.
+func BenchmarkVersion(b *testing.B) {
+	file := program(b)
+	for b.Loop() {
+		expect.NoError(b, exec.Command(file, "--version").Run())
+	}
+}
+
+// BenchmarkCheckFrom measures the whole line over the facts of eight GPUs, the
+// start of the program and the most memory that it held included.
+func BenchmarkCheckFrom(b *testing.B) {
+	file := program(b)
+	facts := filepath.Join(b.TempDir(), "facts.json")
+	expect.NoError(b, writeFacts(facts, eightGPUs()))
+	var most int64
+	for b.Loop() {
+		run := exec.Command(file, "check", "--fail-on", "none", "--format", "json", "--from", facts)
+		expect.NoError(b, run.Run())
+		if usage, ok := run.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			most = max(most, usage.Maxrss)
+		}
+	}
+	b.ReportMetric(float64(most)/(1<<10), "MiB-rss") // Linux counts ru_maxrss in KiB (getrusage(2)).
+}
+
+// TestScripts runs the program as a person does.
+func TestScripts(t *testing.T) {
+	policy := expect.Value(filepath.Abs(filepath.Join("testdata", "policy")))(t)
+	schema := expect.Value(filepath.Abs(filepath.Join("..", "..", "docs", "report.schema.json")))(t)
+	names := []string{"*"}
+	if expect.FewRows() { // The others have little side by side that the race detector could look at.
+		names = []string{"pipe", "signal", "terminal"}
+	}
+	var files []string
+	for _, name := range names {
+		found, err := filepath.Glob(filepath.Join("testdata", "script", name+".txtar"))
+		expect.Must(t, err == nil && len(found) > 0, "no script %s: %v", name, err)
+		files = append(files, found...)
+	}
+	testscript.Run(t, testscript.Params{
+		Files: files,
+		Setup: func(e *testscript.Env) error {
+			e.Vars = append(e.Vars, "POLICY="+policy, "LANG=C.UTF-8")
+			for _, severity := range []string{"critical", "high", "medium", "low", "info"} {
+				f := eightGPUs()
+				f.Env.Variables = []facts.Variable{{Name: "NCCL_TEST_GATE", Value: severity, Source: "environment", Effective: true}}
+				if err := writeFacts(filepath.Join(e.WorkDir, severity+".json"), f); err != nil {
+					return err
+				}
+			}
+			untried := eightGPUs()
+			untried.Transfers = nil
+			untried.Unknown = []facts.Unknown{{Section: "transfers", Reason: "the probe was not asked for"}}
+			none := eightGPUs()
+			none.GPUs.Devices, none.Transfers = []facts.GPU{}, nil
+			one := eightGPUs()
+			one.GPUs.Devices, one.Links.Pairs = one.GPUs.Devices[:1], nil
+			one.Transfers = &probe.Report{Mode: probe.Quick, Outcome: probe.OK, Devices: one.Transfers.Devices[:1]}
+			for name, f := range map[string]*facts.Facts{"healthy.json": eightGPUs(), "untried.json": untried, "no-gpu.json": none, "one-gpu.json": one} {
+				if err := writeFacts(filepath.Join(e.WorkDir, name), f); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+			// follows-schema FILE: a report keeps the published contract.
+			"follows-schema": func(ts *testscript.TestScript, _ bool, args []string) {
+				s, err := validator.NewCompiler().Compile(schema)
+				ts.Check(err)
+				v, err := validator.UnmarshalJSON(strings.NewReader(ts.ReadFile(args[0])))
+				ts.Check(err)
+				ts.Check(s.Validate(v))
+			},
+		},
+	})
+}
+
+// exits is "exits CODE PROGRAM ARGUMENTS...": the program must end with that code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("%s ended with %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+func writeFacts(file string, f *facts.Facts) error {
+	raw, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, raw, 0o666)
+}
+
+// eightGPUs is the facts of a healthy machine with eight GPUs on NVSwitches.
+func eightGPUs() *facts.Facts {
+	f := fixtures.H200s(8)
+	f.Host = &facts.HostFacts{Kernel: "6.8.0", Arch: "amd64"}
+	f.IOMMU, f.NUMA, f.Unknown, f.Links.VirtualTopology = nil, nil, nil, nil
+	return f
 }

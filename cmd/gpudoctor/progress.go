@@ -72,7 +72,6 @@ func (p *progress) Step(name string) {
 	p.shown = err == nil
 }
 
-// Done takes away what was shown.
 func (p *progress) Done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

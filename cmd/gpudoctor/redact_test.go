@@ -26,7 +26,7 @@ import (
 // is, what is advised, and the exit code.
 func diagnosisOf(t *testing.T, known knowledge, doc *facts.Facts) []string {
 	t.Helper()
-	r := request{source: source{from: []string{"x"}}, profile: rules.Training, failOn: report.Threshold(rules.High)}
+	r := requestFor(rules.Training, "x")
 	verdict := expect.Value(known.rules.Evaluate(t.Context(), doc, rules.Options{Profile: r.profile, Memory: ruleMemory}))(t)
 	ranking := r.rank(known.remedies, verdict.Findings, doc)
 	d := report.New(report.Input{
@@ -101,7 +101,6 @@ func TestRedactOddHostNames(t *testing.T) {
 	t.Logf("%d names", tried)
 }
 
-// wordsIn collects the words of all strings in a decoded document.
 func wordsIn(v any, words map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -122,7 +121,6 @@ func wordsIn(v any, words map[string]bool) {
 	}
 }
 
-// factsOf reads the facts of a recording or of texts; nil where there are none.
 func factsOf(t *testing.T, file string) *facts.Facts {
 	t.Helper()
 	read, err := text.Read(t.Context(), []string{file}, text.Options{})
@@ -182,7 +180,7 @@ func plantedFacts(lines []string) *facts.Facts {
 }
 
 // TestNothingPlantedLeaves runs the program over facts that are full of names and secrets: none may be seen in a file
-// that it writes, and no secret on a terminal either. What stands for a name is the same everywhere.
+// that it writes, and no secret on a terminal either.
 func TestNothingPlantedLeaves(t *testing.T) {
 	things, lines := corpus(t)
 	dir := t.TempDir()
@@ -229,15 +227,4 @@ func TestNothingPlantedLeaves(t *testing.T) {
 	for name, text := range all {
 		expect.That(t, name == "facts" || strings.Contains(text, "Names, addresses and secrets are replaced") || strings.Contains(text, `"redacted": "names"`), "%s does not say that it is redacted", name)
 	}
-	standIn := regexp.MustCompile(`(host-[0-9]+)[^"]{0,80} (line-[0-9]+) ERROR`)
-	inFacts := map[string]string{}
-	for _, m := range standIn.FindAllStringSubmatch(document, -1) {
-		inFacts[m[2]] = m[1]
-	}
-	same := 0
-	for _, m := range standIn.FindAllStringSubmatch(all["r.json"], -1) {
-		same++
-		expect.That(t, inFacts[m[2]] == m[1], "%s has %s in the facts and %s in the report", m[2], inFacts[m[2]], m[1])
-	}
-	expect.AtLeast(t, 10, same, "stand-ins were compared")
 }

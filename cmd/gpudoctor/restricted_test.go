@@ -6,18 +6,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
@@ -58,28 +57,6 @@ func restrictedTo(t *testing.T, to restricted.To, env []string, line ...string) 
 	return c.ProcessState.ExitCode(), out.String(), said.String()
 }
 
-// TestGetpidDenied checks that the program does not start where it cannot know its own process
-// ID, by which it would signal others: in a PID namespace, in which a fault does no harm.
-func TestGetpidDenied(t *testing.T) {
-	t.Parallel()
-	for _, errno := range []unix.Errno{unix.EPERM, unix.ENOSYS} {
-		for _, ulimit := range []string{"unlimited", "8000000"} { // With one, the program is guarded.
-			for _, line := range []string{"check", "--version"} {
-				raw := expect.Value(json.Marshal(restricted.To{Isolated: true, Deny: []uint32{unix.SYS_GETPID}, Errno: errno}))(t)
-				c := exec.Command("sh", "-c", "ulimit -v "+ulimit+"; exec restricted "+line)
-				c.Env = append(os.Environ(), restriction+"="+string(raw))
-				c.SysProcAttr = restricted.To{Isolated: true}.Attributes()
-				out, err := c.CombinedOutput()
-				if os.IsPermission(err) || c.ProcessState.ExitCode() == notRestricted {
-					t.Skipf("not permitted here: %v, %s", err, out)
-				}
-				want := fmt.Sprintf("gpudoctor: the system denies the process its own ID: getpid returns %d\nhint: run it under a seccomp filter that allows getpid\n", -int(errno))
-				expect.That(t, c.ProcessState.ExitCode() == exitError && string(out) == want, "%v, ulimit -v %s, %s: %v, %s", errno, ulimit, line, err, out)
-			}
-		}
-	}
-}
-
 // asDocker restricts a process as "docker run" does on a host with a low limit on locked memory, and further: without
 // any capability.
 var asDocker = restricted.To{SHM: "size=64m", Limited: true, Memlock: 64 << 10, Powerless: true, Isolated: true, Deny: restricted.NUMACalls, Errno: unix.EPERM}
@@ -110,21 +87,6 @@ func TestRestrictedContainer(t *testing.T) {
 				expect.That(t, strings.Contains(got, want), "it does not say %q:\n%s", want, got)
 			}
 		})
-	}
-}
-
-// TestUnrestrictedContainer checks that a container that has all of this has none of these findings.
-func TestUnrestrictedContainer(t *testing.T) {
-	t.Parallel()
-	needsNoGPU(t)
-	roomy := restricted.To{SHM: "size=8g", Isolated: true}
-	_, out, _ := restrictedTo(t, roomy, append(simulated{}.environment(t), "container=docker"), "check", "--format", "json")
-	d := decoded[report.Document](t, out)
-	for _, f := range d.Findings {
-		expect.That(t, !slices.Contains([]string{"shm-too-small", "memlock-limit", "container-caps", "firewall", "wrong-nic", "process-limits"}, f.Rule), "it has %s: %s", f.Rule, f.Message)
-	}
-	for _, rule := range []string{"shm-too-small", "container-caps"} {
-		expect.That(t, slices.Contains(d.Passed, rule), "%s did not pass: %v", rule, d.Passed)
 	}
 }
 
@@ -164,7 +126,6 @@ func TestUnlisted(t *testing.T) {
 	}
 }
 
-// checkDocument checks what the documents for programs say of GPUs.
 func checkDocument(t *testing.T, line, out string, listed bool) {
 	t.Helper()
 	switch line {
@@ -178,148 +139,43 @@ func checkDocument(t *testing.T, line, out string, listed bool) {
 	}
 }
 
-// TestUnlistedWithDrivers checks that GPUs are known where a library answers and the PCI devices cannot be listed.
-func TestUnlistedWithDrivers(t *testing.T) {
-	t.Parallel()
-	needsNoGPU(t)
-	for _, libraries := range [][]string{{"cuda"}, {"nvml"}, {"cuda", "nvml"}} {
-		probed := slices.Contains(libraries, "cuda")
-		want := map[bool]int{true: exitOK, false: exitUnproven}[probed]
-		env := simulated{libraries: libraries}.environment(t)
-		for _, line := range []string{"check", "probe p2p"} {
-			exit, out, said := restrictedTo(t, restricted.To{Hidden: []string{"/sys"}, Isolated: true}, env, strings.Fields(line)...)
-			expect.That(t, exit == want && !strings.Contains(strings.ToLower(out), "no gpu") && !strings.Contains(out, "GPUs not known") && (line != "check" || strings.Contains(out, "2 x ")), "%v: %s: exit code %d, want %d: %s%s", libraries, line, exit, want, out, said)
+// TestImagesInside checks that gpudoctor finds the same where it runs in the image: in a
+// process whose root folder is that of the image.
+func TestImagesInside(t *testing.T) {
+	exe := expect.Value(os.Executable())(t)
+	for _, c := range expect.SomeRows(9, slices.Concat(faultyImages, goodImages)) {
+		if c.target != nil {
+			continue // A file of the image is not the target.
 		}
-	}
-}
-
-// sysWithNICs writes a /sys with two GPUs and two adapters of NVIDIA, one below a switch with each GPU, whose ports are
-// active, and these kernel modules.
-func sysWithNICs(t *testing.T, modules ...string) string {
-	t.Helper()
-	sys := t.TempDir()
-	file := func(name, text string) {
-		at := filepath.Join(sys, name)
-		expect.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
-		expect.NoError(t, os.WriteFile(at, []byte(text+"\n"), 0o644))
-	}
-	link := func(target, name string) {
-		at := filepath.Join(sys, name)
-		expect.NoError(t, os.MkdirAll(filepath.Dir(at), 0o755))
-		expect.NoError(t, os.Symlink(target, at))
-	}
-	for i := range 2 {
-		address := fmt.Sprintf("0000:%02x:00.0", 0x1c+i)
-		device := "devices/pci0000:10/" + address
-		file(device+"/vendor", "0x15b3")
-		file(device+"/device", "0x1021")
-		file(device+"/class", "0x020700")
-		file(device+"/numa_node", "0")
-		link("../../../"+device, "bus/pci/devices/"+address)
-		name := fmt.Sprintf("mlx5_%d", i)
-		port := device + "/infiniband/" + name + "/ports/1"
-		file(port+"/state", "4: ACTIVE")
-		file(port+"/phys_state", "5: LinkUp")
-		file(port+"/link_layer", "InfiniBand")
-		file(port+"/rate", "400 Gb/sec (4X NDR)")
-		file(port+"/lid", "0x5")
-		file(port+"/sm_lid", "0x1")
-		link("../../"+device+"/infiniband/"+name, "class/infiniband/"+name)
-	}
-	file("class/net/lo/mtu", "65536") // Without the folder, no network is visible.
-	for _, m := range append(modules, "ib_core", "mlx5_ib") {
-		file("module/"+m+"/refcnt", "1")
-	}
-	return sys
-}
-
-// registered is what the whole program makes of NICs that behave in some way.
-type registered struct {
-	finding  string   // That of gdr-module-missing or memlock-limit.
-	unknown  []string // The facts of the section gpudirect that are unknown.
-	unproven bool     // Whether gdr-module-missing has no verdict.
-}
-
-// TestRegistrations runs the whole program on a machine with NICs, whose libibverbs and driver do what was ordered. A
-// way that works is healthy, one that is unknown is neither a finding nor taken for healthy where another is refused,
-// and a recording gives the same.
-func TestRegistrations(t *testing.T) {
-	t.Parallel()
-	needsNoGPU(t)
-	const refused = "gdr-module-missing medium confirmed GPUDirect RDMA"
-	fault, unsupported := "error-peermem=14", "error-dmabuf-mr=95"
-	for name, tt := range map[string]struct {
-		verbs, cuda string
-		modules     []string
-		want        registered
-	}{
-		"healthy":                   {"", "", []string{"nvidia_peermem"}, registered{}},
-		"only DMA-BUF":              {fault, "", nil, registered{}},
-		"only peermem":              {unsupported, "no-dmabuf", []string{"nvidia_peermem"}, registered{}},
-		"neither":                   {fault + "," + unsupported, "", nil, registered{finding: refused}},
-		"neither, no DMA-BUF":       {fault, "no-dmabuf", nil, registered{finding: refused}},
-		"peermem does not register": {fault + "," + unsupported, "", []string{"nvidia_peermem"}, registered{finding: refused}},
-		"one NIC":                   {"error-peermem=14@*>1,error-dmabuf-mr=95@*>1", "", nil, registered{finding: "gdr-module-missing low confirmed GPUDirect RDMA"}},
-		"locked memory":             {"error-host=12", "", []string{"nvidia_peermem"}, registered{finding: "memlock-limit medium likely RLIMIT_MEMLOCK"}},
-		"DMA-BUF crashes":           {fault + ",crash-dmabuf-mr", "", nil, registered{unknown: []string{"nics.dmabuf"}, unproven: true}},
-		"both crash":                {"crash-peermem,crash-dmabuf-mr", "", []string{"nvidia_peermem"}, registered{unknown: []string{"nics.dmabuf", "nics.peermem"}}},
-		"no access":                 {"error-open=13", "", []string{"nvidia_peermem"}, registered{unknown: []string{"nics.dmabuf", "nics.peermem"}}},
-		"the list crashes":          {"crash-list", "", []string{"nvidia_peermem"}, registered{unknown: []string{"nics.dmabuf", "nics.host", "nics.peermem"}}},
-	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if expect.FewRows() && name != "neither" {
-				t.Skip("not by day")
+			root := imagetest.Write(t, c.img, imagetest.Folder)
+			cmd := exec.Command(exe, "check", "--profile", "image", "--format", "json", "--no-redact")
+			cmd.Args[0] = insideProgram
+			cmd.Dir, cmd.Env = "/", append(slices.Clone(c.img.Env), "IMAGE_ROOT="+root, "HOME=/root")
+			cmd.SysProcAttr = &syscall.SysProcAttr{}
+			if os.Getuid() != 0 { // Only root, or one in its own name space, may change its root folder.
+				cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
+				cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
 			}
-			to := restricted.To{Sys: sysWithNICs(t, tt.modules...)}
-			env := append(simulated{libraries: []string{"cuda", "nvml", "verbs"}, cuda: tt.cuda}.environment(t), "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT="+tt.verbs)
-			snapshot := filepath.Join(t.TempDir(), "host.txtar")
-			code, _, said := restrictedTo(t, to, env, "snapshot", "--probe", "full", "-o", snapshot)
-			expect.Must(t, code == exitOK, "exit code %d: %s", code, said)
-			out, _ := exec.Command("gpudoctor", "check", "--from", snapshot, "--format", "json").Output() // Its exit code is that of the findings.
-			replayed := decoded[report.Document](t, out)
-			diff := cmp.Diff(tt.want, verdictOf(&replayed), cmp.AllowUnexported(registered{}))
-			expect.That(t, diff == "", "-want +got: %s", diff)
-			_, checked, _ := restrictedTo(t, to, env, "check", "--probe", "full", "--format", "json")
-			live := decoded[report.Document](t, checked)
-			diff = cmp.Diff(verdictOf(&live), verdictOf(&replayed), cmp.AllowUnexported(registered{}))
-			expect.That(t, diff == "", "the recording differs: %s", diff)
+			out, err := cmd.Output()
+			var d report.Document
+			if jsonErr := json.Unmarshal(out, &d); jsonErr != nil {
+				t.Fatal(err, jsonErr)
+			}
+			expect.NoDiff(t, c.want, graveFindings(&d), "it")
 		})
 	}
 }
 
-// verdictOf is what a report says of registrations.
-func verdictOf(d *report.Document) registered {
-	var r registered
-	for _, f := range d.Findings {
-		if f.Rule == "gdr-module-missing" || f.Rule == "memlock-limit" && strings.Contains(f.Message, "mlx5_") {
-			r.finding = strings.Join([]string{f.Rule, string(f.Severity), string(f.Confidence), f.Subject}, " ")
-		}
-	}
-	unknown := map[string]bool{}
-	for _, u := range d.Unknown {
-		if u.Section == "gpudirect" {
-			unknown[u.Fact] = true
-		}
-	}
-	r.unknown = slices.Sorted(maps.Keys(unknown))
-	for _, s := range d.Skipped {
-		r.unproven = r.unproven || s.Rule == "gdr-module-missing"
-	}
-	return r
-}
+// insideProgram is gpudoctor in another root folder.
+const insideProgram = "gpudoctor-inside"
 
-// TestRegistrationHangs checks that a NIC that hangs costs its own outcome, in time, and leaves no process.
-func TestRegistrationHangs(t *testing.T) {
-	t.Parallel()
-	needsNoGPU(t)
-	expect.NotShort(t, "it takes long")
-	to := restricted.To{Sys: sysWithNICs(t, "nvidia_peermem")}
-	marker := runMarker + "=" + t.Name()
-	env := append(simulated{libraries: []string{"cuda", "nvml", "verbs"}}.environment(t), marker, "GPUDOCTOR_SIM_NICS=2", "GPUDOCTOR_SIM_VERBS_FAULT=hang-peermem@*>1")
-	_, out, _ := restrictedTo(t, to, env, "check", "--probe", "full", "--probe-timeout", hangTimeout.String(), "--format", "json")
-	d := decoded[report.Document](t, out)
-	got, want := verdictOf(&d), (registered{unknown: []string{"nics.peermem"}})
-	expect.That(t, cmp.Equal(got, want, cmp.AllowUnexported(registered{})), "got %+v, want %+v", got, want)
-	expect.Len(t, 0, processes(marker), "processes are left")
+func init() {
+	programs[insideProgram] = func() {
+		if err := syscall.Chroot(os.Getenv("IMAGE_ROOT")); err != nil {
+			panic(err)
+		}
+		main()
+	}
 }

@@ -16,12 +16,10 @@ import (
 // signalExitBase is the exit code of a program that a signal ended, less the number of the signal.
 const signalExitBase = 128
 
-// stopped is why the work was stopped.
 type stopped struct{ Signal syscall.Signal }
 
 func (e stopped) Error() string { return fmt.Sprintf("stopped by signal: %s", e.Signal) }
 
-// ExitCode is the exit code of the program.
 func (e stopped) ExitCode() int { return signalExitBase + int(e.Signal) }
 
 // grace is how long the program takes at most to end its children and to

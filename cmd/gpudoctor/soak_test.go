@@ -37,19 +37,12 @@ import (
 // The soak runs the program many times, many at once, on healthy machines, and
 // disturbs it: signals to it and to its children, low limits. In full:
 //
-//	go build -o /tmp/gpudoctor ./cmd/gpudoctor
-//	go test ./cmd/gpudoctor -run TestSoak -v -timeout 2h -soak.runs 1000 -soak.at-once 50 -soak.program /tmp/gpudoctor
+//	GPUDOCTOR_TESTS=night go test ./cmd/gpudoctor -run TestSoak -v -timeout 2h -soak.runs 1000 -soak.at-once 50
 var (
-	soakRuns    = flag.Int("soak.runs", 0, "how many runs TestSoak makes; 0 is a few")
-	soakAtOnce  = flag.Int("soak.at-once", 0, "how many runs of TestSoak are under way at once; 0 is three for each core")
-	soakSeed    = flag.Uint64("soak.seed", 0, "what TestSoak chooses its disturbances by; 0 is a new one")
-	soakOnly    = flag.Int("soak.only", -1, "the number of the one run that TestSoak makes")
-	soakProgram = flag.String("soak.program", "", "the program that TestSoak runs; the test binary itself if empty")
+	soakRuns   = flag.Int("soak.runs", 0, "how many runs TestSoak makes; 0 is a few")
+	soakAtOnce = flag.Int("soak.at-once", 0, "how many runs of TestSoak are under way at once; 0 is three for each core")
+	soakSeed   = flag.Uint64("soak.seed", 0, "what TestSoak chooses its disturbances by; 0 is a new one")
 )
-
-// soakUsers is the first user id of those that runs are made as where root runs the test: the limit on processes, which
-// root does not have, counts those of one run alone then. Others make all runs as themselves, without that limit.
-const soakUsers = 200_000
 
 // soakPatience is how long a run may take: fifty at once on two cores make one of a second last a minute.
 const soakPatience = 10 * time.Minute
@@ -65,7 +58,6 @@ const (
 
 func init() { programs[limitedProgram] = limited }
 
-// limited sets the limits that are ordered and becomes the program.
 func limited() {
 	for order := range strings.FieldsSeq(os.Getenv(limitsVariable)) {
 		var resource int
@@ -77,7 +69,11 @@ func limited() {
 			panic(err)
 		}
 	}
-	panic(syscall.Exec(os.Args[1], append([]string{"gpudoctor"}, os.Args[2:]...), os.Environ()))
+	program, err := exec.LookPath(os.Args[1])
+	if err == nil {
+		err = syscall.Exec(program, os.Args[1:], os.Environ())
+	}
+	panic(err)
 }
 
 type soakSource struct {
@@ -106,7 +102,6 @@ func (r soakRun) String() string {
 	return fmt.Sprintf("run %d of %s, over old files %t, signal %q, to a child %t, after %s, limit %q %d", r.number, r.source.name, r.overwrites, unix.SignalName(r.signal), r.child, r.after, r.limit, r.value)
 }
 
-// calm is true for a run that nothing disturbs.
 func (r soakRun) calm() bool { return r.signal == 0 && r.limit == "" }
 
 // choose chooses a run by its number and the seed alone. Signals come within the time that a run takes: a third of a
@@ -114,7 +109,6 @@ func (r soakRun) calm() bool { return r.signal == 0 && r.limit == "" }
 func choose(number int, seed uint64, atOnce int, sources []soakSource) soakRun {
 	random := mathrand.New(mathrand.NewPCG(seed, uint64(number)))
 	takes := max(1000, 333*atOnce/runtime.NumCPU())
-	root := os.Getuid() == 0
 	r := soakRun{number: number, source: sources[random.IntN(len(sources))], overwrites: random.IntN(2) == 0}
 	switch random.IntN(3) {
 	case 0:
@@ -130,13 +124,9 @@ func choose(number int, seed uint64, atOnce int, sources []soakSource) soakRun {
 			resource int
 			values   []uint64
 		}{
-			{"RLIMIT_NPROC", unix.RLIMIT_NPROC, []uint64{1, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64}},
-			{"RLIMIT_AS", unix.RLIMIT_AS, []uint64{128 << 20, 256 << 20, 512 << 20, 768 << 20, 1 << 30, 3 << 29, 2 << 30, 5 << 29, 3 << 30, 4 << 30, 8 << 30}},
+			{"RLIMIT_AS", unix.RLIMIT_AS, []uint64{3 << 29, 2 << 30, 5 << 29, 3 << 30, 4 << 30, 8 << 30}}, // Below, the Go runtime ends before main.
 			{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, []uint64{4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64}},
 			{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, []uint64{0, 1, 100, 4 << 10, 8 << 10, 16 << 10, 64 << 10}},
-		}
-		if !root {
-			limits = limits[1:]
 		}
 		l := limits[random.IntN(len(limits))]
 		r.limit, r.resource, r.value = l.name, l.resource, l.values[random.IntN(len(l.values))]
@@ -146,10 +136,8 @@ func choose(number int, seed uint64, atOnce int, sources []soakSource) soakRun {
 
 // soakBench is what all runs of a soak have in common.
 type soakBench struct {
-	// dir holds the programs, the simulated libraries and a folder for each run.
-	dir string
-	// program is what is run, and limiter sets limits before.
-	program, limiter string
+	// dir holds a folder for each run, and recordings; libraries are where the simulated ones are.
+	dir, libraries string
 	// calm is what an undisturbed run of each source says.
 	calm map[string]soakVerdict
 }
@@ -176,22 +164,21 @@ func TestSoak(t *testing.T) {
 	if seed == 0 {
 		seed = mathrand.Uint64()
 	}
-	b := newSoakBench(t)
+	b := &soakBench{dir: t.TempDir(), calm: map[string]soakVerdict{}}
+	for _, entry := range (simulated{}).environment(t) {
+		if dirs, ok := strings.CutPrefix(entry, "LD_LIBRARY_PATH="); ok {
+			b.libraries = dirs
+		}
+	}
 	sources := b.sources(t)
 	for i, s := range sources {
 		b.calm[s.name] = expect.Value(b.once(t, soakRun{number: runs + i, source: s}))(t)
-	}
-	var numbers []int
-	for n := range runs {
-		if *soakOnly < 0 || *soakOnly == n {
-			numbers = append(numbers, n)
-		}
 	}
 	var mu sync.Mutex // Guards failed and exits.
 	failed, exits := 0, map[string]int{}
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range min(atOnce, len(numbers)) {
+	for range min(atOnce, runs) {
 		workers.Go(func() {
 			for n := range next {
 				r := choose(n, seed, atOnce, sources)
@@ -200,41 +187,21 @@ func TestSoak(t *testing.T) {
 				exits[fmt.Sprintf("exit %3d", v.Exit)]++
 				if err != nil {
 					failed++
-					t.Errorf("%s (again by -soak.seed %d -soak.at-once %d -soak.only %d): %v", r, seed, atOnce, n, err)
+					t.Errorf("%s (again by -soak.seed %d -soak.at-once %d): %v", r, seed, atOnce, err)
 				}
 				mu.Unlock()
 			}
 		})
 	}
-	for _, n := range numbers {
+	for n := range runs {
 		next <- n
 	}
 	close(next)
 	workers.Wait()
-	t.Logf("%d runs, %d at once, %d failed", len(numbers), atOnce, failed)
+	t.Logf("%d runs, %d at once, %d failed", runs, atOnce, failed)
 	for _, exit := range slices.Sorted(maps.Keys(exits)) {
 		t.Logf("%s: %d", exit, exits[exit])
 	}
-}
-
-// newSoakBench puts what runs need where every user may read it.
-func newSoakBench(t *testing.T) *soakBench {
-	t.Helper()
-	b := &soakBench{dir: folderForAll(t), calm: map[string]soakVerdict{}}
-	self := expect.Value(exec.LookPath("gpudoctor"))(t)
-	b.program = placed(t, stdcmp.Or(*soakProgram, self), b.dir, "gpudoctor")
-	b.limiter = filepath.Join(b.dir, limitedProgram)
-	expect.NoError(t, os.Link(placed(t, self, b.dir, "self"), b.limiter))
-	for _, entry := range (simulated{}).environment(t) {
-		if dirs, ok := strings.CutPrefix(entry, "LD_LIBRARY_PATH="); ok {
-			for dir := range strings.SplitSeq(dirs, ":") {
-				for _, name := range names(t, dir) {
-					placed(t, filepath.Join(dir, name), b.dir, name)
-				}
-			}
-		}
-	}
-	return b
 }
 
 // sources are what runs examine: the simulated drivers, recorded machines and texts.
@@ -260,46 +227,34 @@ func (b *soakBench) sources(t *testing.T) []soakSource {
 	return all
 }
 
-// once makes a run and says what is wrong with it.
 func (b *soakBench) once(t *testing.T, r soakRun) (soakVerdict, error) {
 	t.Helper()
-	uid, root := uint32(soakUsers+r.number), os.Getuid() == 0
-	if !root {
-		uid = uint32(os.Getuid())
-	}
 	dir := filepath.Join(b.dir, strconv.Itoa(r.number))
 	scratch := dir + "-tmp"
-	for _, d := range []string{dir, scratch} {
-		if err := errors.Join(os.Mkdir(d, 0o700), os.Chown(d, int(uid), -1)); err != nil {
-			return soakVerdict{}, err
+	made := errors.Join(os.Mkdir(dir, 0o700), os.Mkdir(scratch, 0o700))
+	for _, name := range r.source.files {
+		if r.overwrites {
+			made = errors.Join(made, os.WriteFile(filepath.Join(dir, name), []byte(old), 0o600))
 		}
 	}
-	if r.overwrites {
-		for _, name := range r.source.files {
-			name = filepath.Join(dir, name)
-			if err := errors.Join(os.WriteFile(name, []byte(old), 0o600), os.Chown(name, int(uid), -1)); err != nil {
-				return soakVerdict{}, err
-			}
-		}
+	if made != nil {
+		return soakVerdict{}, made
 	}
 	marker := runMarker + "=" + rand.Text()
 	ctx, cancel := context.WithTimeout(t.Context(), soakPatience)
 	defer cancel()
-	line := append([]string{b.program}, r.source.arguments...)
-	env := []string{"PATH=/usr/bin:/bin", "HOME=" + scratch, "TMPDIR=" + scratch, "GPUDOCTOR_SIM_GPUS=2", marker}
+	line := append([]string{"gpudoctor"}, r.source.arguments...)
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + scratch, "TMPDIR=" + scratch, "GPUDOCTOR_SIM_GPUS=2", marker}
 	if r.source.live {
-		env = append(env, "LD_LIBRARY_PATH="+b.dir)
+		env = append(env, "LD_LIBRARY_PATH="+b.libraries)
 	}
 	if r.limit != "" {
-		line = append([]string{b.limiter}, line...)
+		line = append([]string{limitedProgram}, line...)
 		env = append(env, fmt.Sprintf("%s=%d=%d", limitsVariable, r.resource, r.value))
 	}
 	var stdout, stderr bytes.Buffer
 	c := exec.CommandContext(ctx, line[0], line[1:]...)
 	c.Dir, c.Env, c.Stdout, c.Stderr = dir, env, &stdout, &stderr
-	if root {
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-	}
 	if err := c.Start(); err != nil {
 		return soakVerdict{}, err
 	}
@@ -350,7 +305,6 @@ func (r soakRun) disturb(pid int, marker string) {
 // runtime's tracebacks, and those of a driver that is blamed.
 var forbidden = []string{"goroutine ", "runtime:", "runtime/cgo", "fatal error", "panic:", "SIGABRT: abort", "[signal ", "crashed", "did not return", `"outcome": "hang"`}
 
-// judge says what is wrong with what a run said and wrote.
 func (b *soakBench) judge(r soakRun, state *os.ProcessState, dir, stdout, stderr string) (soakVerdict, error) {
 	v := soakVerdict{Exit: state.ExitCode()}
 	var wrong []error
@@ -429,7 +383,6 @@ func (b *soakBench) judge(r soakRun, state *os.ProcessState, dir, stdout, stderr
 	return v, errors.Join(wrong...)
 }
 
-// read reads a file that a run wrote, which must be whole.
 func (v *soakVerdict) read(name, text string) error {
 	switch filepath.Ext(name) {
 	case ".json":

@@ -29,7 +29,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/fixtures"
-	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 // source is what is examined: this machine when from is empty, else
@@ -51,9 +50,6 @@ type source struct {
 	// target is a recording of the machine that files of a job are for; empty where
 	// none was given.
 	target string
-	// judgedFor are the facts of the machine that files of a job are for, where they are known
-	// already; the files may also hold variables and no description of a job.
-	judgedFor *facts.Facts
 	// exclude are patterns of files in folders that are not read.
 	exclude []string
 	// maxBytes bounds what is read of texts; 0 is the default.
@@ -67,7 +63,6 @@ func (s source) excludes(name string) bool {
 	return slices.ContainsFunc(s.exclude, func(pattern string) bool { return waivers.Matches(strings.TrimSuffix(pattern, "/"), name) })
 }
 
-// files is where the files are.
 func (s source) files() files.System {
 	if s.system == nil {
 		return files.OS{}
@@ -82,7 +77,6 @@ const (
 	standardInput = "-"
 )
 
-// names says what was examined.
 func (s source) names() []string {
 	if len(s.from) == 0 {
 		return append([]string{"this machine"}, s.with...)
@@ -119,7 +113,6 @@ func (s source) folder() string {
 	return all[0]
 }
 
-// What --from takes, for hints.
 const (
 	takesTexts = "--from takes logs, command output, job descriptions, copies of /sys and /proc, folders and archives of these, and files that gpudoctor snapshot or gpudoctor facts wrote"
 	takesKinds = "gpudoctor texts lists what is recognized and how to produce it"
@@ -135,7 +128,6 @@ type gathered struct {
 	err error
 }
 
-// collectShown is collect with progress on a terminal.
 func collectShown(ctx context.Context, s source, opts gather.Options, quiet bool) gathered {
 	p := newProgress(quiet, opts.Whole)
 	defer p.Done()
@@ -158,8 +150,12 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 	if len(texts) == 0 {
 		return g
 	}
-	if slices.Contains(texts, standardInput) {
-		announceInput(s.stdin)
+	if f, ok := s.stdin.(*os.File); ok && slices.Contains(texts, standardInput) && term.IsTerminal(int(f.Fd())) {
+		tell("gpudoctor: reading standard input; press Ctrl-D to end it")
+	}
+	var stdin io.Reader
+	if s.stdin != nil {
+		stdin = io.MultiReader(s.stdin) // It reads nothing behind the first end of file: a terminal would wait again.
 	}
 	reading := ctx
 	if opts.Whole > 0 {
@@ -168,7 +164,7 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 		defer stop()
 	}
 	read, err := text.Read(reading, texts, text.Options{
-		Stdin: upToEOF(s.stdin), Gather: opts, Progress: opts.Progress, MaxBytes: s.maxBytes, Files: s.system, Excluded: s.excludes,
+		Stdin: stdin, Gather: opts, Progress: opts.Progress, MaxBytes: s.maxBytes, Files: s.system, Excluded: s.excludes,
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -186,12 +182,10 @@ func collect(ctx context.Context, s source, opts gather.Options) gathered {
 			}
 		}
 		return g
-	case errors.Is(err, host.ErrNewer):
-		return gathered{err: complaint.Hinted(err, "it was written by a newer gpudoctor: update this one")}
 	case errors.Is(err, text.ErrSeveral):
 		return gathered{err: complaint.Hinted(err, "examine one at a time: --from with its folder or its archive; unpack an archive that holds several")}
 	case err != nil:
-		return gathered{err: complaint.Hinted(err, takesTexts)}
+		return gathered{err: unusable(err)}
 	case g.facts != nil:
 		read.Facts = text.Join(g.facts, read.Facts)
 	}
@@ -209,9 +203,7 @@ func (s source) machine(ctx context.Context, opts gather.Options) gathered {
 		h, err = live()
 	case s.image:
 		return s.gatherImage(ctx, opts)
-	case strings.HasPrefix(s.from[0], examplePrefix):
-		h, f, err = openExample(s.from[0])
-	case len(s.from) == 1 && s.isRecording(ctx, s.from[0]):
+	case strings.HasPrefix(s.from[0], examplePrefix), len(s.from) == 1 && s.isRecording(ctx, s.from[0]):
 		h, f, err = s.openRecording(ctx, s.from[0])
 	case slices.ContainsFunc(s.from, isRemoteImage):
 		err = complaint.Hinted(errors.New("--from "+registry.Scheme+"...: only images are read from a registry"), "gpudoctor image REF")
@@ -238,23 +230,12 @@ func live() (*host.Host, error) {
 	return host.Live(), nil
 }
 
-// openExample opens a recording that comes with gpudoctor.
-func openExample(from string) (*host.Host, *facts.Facts, error) {
-	name := strings.TrimPrefix(from, examplePrefix)
-	raw, err := fixtures.Example(name)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read example %s: %w", name, err)
-	}
-	return host.OpenRecording(from, bytes.NewReader(raw))
-}
-
 // isRecording reports whether a file is one of gpudoctor's own. Files of /proc,
 // which have no size, are not: reading some takes away what was read.
 func (s source) isRecording(ctx context.Context, path string) bool {
 	return s.begins(ctx, path, host.IsRecording)
 }
 
-// begins reports whether a file begins in some way.
 func (s source) begins(ctx context.Context, path string, is func(head []byte) bool) bool {
 	if path == standardInput {
 		return false
@@ -275,8 +256,15 @@ func (s source) begins(ctx context.Context, path string, is func(head []byte) bo
 	return does && err == nil // Why it cannot be read is found when it is read.
 }
 
-// openRecording opens a snapshot or a facts file.
+// openRecording opens an example, a snapshot or a facts file.
 func (s source) openRecording(ctx context.Context, path string) (*host.Host, *facts.Facts, error) {
+	if name, ok := strings.CutPrefix(path, examplePrefix); ok {
+		raw, err := fixtures.Example(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		return host.OpenRecording(path, bytes.NewReader(raw))
+	}
 	f, err := files.Within(ctx, deadline.Silence, func() (files.File, error) { return s.files().Open(path) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", path, err)
@@ -284,13 +272,18 @@ func (s source) openRecording(ctx context.Context, path string) (*host.Host, *fa
 	r := files.NewReader(ctx, f, deadline.Silence, f.Close)
 	defer r.Close()
 	h, doc, err := host.OpenRecording(path, r)
+	return h, doc, unusable(err)
+}
+
+// unusable adds to the error of input what else to do.
+func unusable(err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, host.ErrNewer):
-		return nil, nil, complaint.Hinted(err, "it was written by a newer gpudoctor: update this one")
-	case err != nil:
-		return nil, nil, complaint.Hinted(err, takesTexts)
+		return complaint.Hinted(err, "it was written by a newer gpudoctor: update this one")
 	}
-	return h, doc, nil
+	return complaint.Hinted(err, takesTexts)
 }
 
 // check rejects sources that cannot be combined or cannot be read, before any work is
@@ -324,7 +317,7 @@ func (s source) check(ctx context.Context) error {
 				return cannotRead(flag+" ", name, err, flag+strings.TrimPrefix(takesTexts, "--from"))
 			}
 			if j := slices.IndexFunc(seen, func(n named) bool { return os.SameFile(n.info, info) }); j >= 0 {
-				return sameTwice(flag, name, seen[j].name)
+				return complaint.Hinted(fmt.Errorf("%s %s is the same as %s", flag, complaint.Quote(name), complaint.Quote(seen[j].name)), "name it once")
 			}
 			seen = append(seen, named{name, info})
 		}
@@ -335,32 +328,16 @@ func (s source) check(ctx context.Context) error {
 	return nil
 }
 
-// named is a file and the name by which it was given.
 type named struct {
 	name string
 	info fs.FileInfo
 }
 
-// sameTwice rejects a file that is given twice: its contents would count twice.
-func sameTwice(flag, name, before string) error {
-	if name == before {
-		return complaint.Hinted(fmt.Errorf("%s %s is given twice", flag, complaint.Quote(name)), "name it once")
-	}
-	return complaint.Hinted(fmt.Errorf("%s %s is the same as %s", flag, complaint.Quote(name), complaint.Quote(before)), "name one of them")
-}
-
-// knownExample refuses the name of an example that does not exist.
 func knownExample(from string) error {
-	name := strings.TrimPrefix(from, examplePrefix)
-	all := fixtures.Examples()
-	if slices.Contains(all, name) {
-		return nil
+	if all := prefixed(examplePrefix, fixtures.Examples()); !slices.Contains(all, from) {
+		return complaint.UnknownName("example", from, all, "examples: "+join(fixtures.Examples()))
 	}
-	hints := []string{"examples: " + join(all)}
-	if near := rules.Nearest(name, all); near != "" {
-		hints = append([]string{"did you mean " + examplePrefix + near + "?"}, hints...)
-	}
-	return complaint.Hinted(fmt.Errorf("unknown example %s", complaint.Quote(name)), hints...)
+	return nil
 }
 
 // readable reports what a file or a folder is, or why it cannot be read. A pipe
@@ -378,48 +355,13 @@ func (s source) readable(name string) (fs.FileInfo, error) {
 	return info, f.Close()
 }
 
-// cannotRead says why a file cannot be read, behind the flag that names it, and what may have been meant or is taken.
+// cannotRead says why a file cannot be read, behind the flag that names it, and what is taken.
 func cannotRead(flag, name string, err error, takes string) error {
-	hints := []string{takes}
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		hints = []string{makeReadable}
-	case slices.Contains(fixtures.Examples(), name):
-		hints = append([]string{"did you mean " + examplePrefix + name + "?"}, hints...)
+	if errors.Is(err, fs.ErrPermission) {
+		takes = makeReadable
 	}
-	return complaint.Hinted(fmt.Errorf("%s%s: %s", flag, complaint.Quote(name), complaint.Reason(err, "file")), hints...)
+	return complaint.Hinted(fmt.Errorf("%s%s: %s", flag, complaint.Quote(name), complaint.Reason(err, "file")), takes)
 }
 
 // makeReadable is the hint for what this user may not read.
 const makeReadable = "make it readable for this user, or run gpudoctor as a user who can read it"
-
-// untilEOF reads up to the first end of file. A terminal has one each time that
-// Ctrl-D is typed, and a read behind it would wait again.
-type untilEOF struct {
-	r     io.Reader
-	ended bool
-}
-
-// upToEOF reads up to the first end of file; nil stays nil.
-func upToEOF(r io.Reader) io.Reader {
-	if r == nil {
-		return nil
-	}
-	return &untilEOF{r: r}
-}
-
-func (u *untilEOF) Read(p []byte) (int, error) {
-	if u.ended {
-		return 0, io.EOF
-	}
-	n, err := u.r.Read(p)
-	u.ended = errors.Is(err, io.EOF)
-	return n, err
-}
-
-// announceInput tells the user that gpudoctor waits for input.
-func announceInput(stdin io.Reader) {
-	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		tell("gpudoctor: reading standard input; press Ctrl-D to end it")
-	}
-}

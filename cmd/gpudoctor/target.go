@@ -78,8 +78,6 @@ func (r *request) openTarget(ctx context.Context) (*facts.Facts, error) {
 // aim adds to what was gathered the target that it is judged for.
 func (r request) aim(g gathered, target *facts.Facts) gathered {
 	switch t := r.imageTarget(target); {
-	case r.source.judgedFor != nil && g.err == nil:
-		g.facts, g.textsOnly = forTarget(g.facts, r.source.judgedFor), false
 	case r.profile == rules.Launch:
 		if g.err == nil {
 			g.err = units.DropBroken(g.facts)

@@ -77,24 +77,18 @@ func filesDigest(all ...fs.FS) (report.Digest, error) {
 	return report.Digest(hex.EncodeToString(sum.Sum(nil))[:digestDigits]), nil
 }
 
-// revision is the commit that the program was built from, if the toolchain
-// noted it, else empty.
+// revision is the commit that the program was built from, if the toolchain noted it, else empty.
 func revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	commit, changed := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision" && len(s.Value) >= 12:
-			commit = s.Value[:12]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = " with changes"
+	settings := map[string]string{}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			settings[s.Key] = s.Value
 		}
 	}
-	if commit == "" {
-		return ""
+	commit := settings["vcs.revision"]
+	commit = commit[:min(len(commit), digestDigits)]
+	if commit != "" && settings["vcs.modified"] == "true" {
+		commit += " with changes"
 	}
-	return commit + changed
+	return commit
 }

@@ -69,10 +69,6 @@ func (d *Document) addParts(parts []Part) {
 	})
 }
 
-// Parts are what the report says of each part of the files, or one for all where they are not judged by themselves. A redacted
-// report has none.
-func (d *Document) Parts() []Part { return d.parts }
-
 // notInFull comes first of objects without findings of medium severity or above.
 var notInFull = map[State]int{Findings: 1, Inconclusive: 1}
 

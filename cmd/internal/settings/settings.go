@@ -1,16 +1,13 @@
-// Package settings reads the files that set defaults for flags: .gpudoctor.yaml in the
-// current directory, and config.yaml in the user's folder of configuration.
+// Package settings reads the file that sets defaults for flags: .gpudoctor.yaml in the current directory.
 package settings
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -35,11 +32,9 @@ type Key struct {
 	Name string
 	// Bool is true for a flag without a value, List for one that may be repeated.
 	Bool, List bool
-	// Own is true where only the user's own file may set it.
-	Own bool
 }
 
-// Setting is what a file sets for one flag.
+// Setting is what the file sets for one flag.
 type Setting struct {
 	// Key is the name of the flag.
 	Key    string   `json:"flag"`
@@ -60,135 +55,72 @@ func Fault(file string, line int, err error, hints ...string) error {
 	return complaint.Hinted(fmt.Errorf("%s: %w", file, err), hints...)
 }
 
-// Settings are what the files set.
+// Settings are what the file sets.
 type Settings struct {
-	all []Setting
-	// Ignored says of files that are not read why.
-	Ignored []string
-	// Waivers is the list of waivers in the file in the current directory; nil if it has
-	// none.
+	All []Setting
+	// Ignored says why the file is not read; empty if it is.
+	Ignored string
+	// Waivers is the list of waivers; nil if there is none.
 	Waivers *yaml.Node
 }
 
-// Of returns what is set for a flag.
-func (s Settings) Of(key string) (Setting, bool) {
-	i := slices.IndexFunc(s.all, func(one Setting) bool { return one.Key == key })
-	if i < 0 {
-		return Setting{}, false
-	}
-	return s.all[i], true
-}
+// errForeign is a file that anybody may have put into the current directory.
+var errForeign = errors.New("it is not a regular file, or belongs to another user, or any user may write to it")
 
-// Load reads both files. What the file in the current directory sets counts more.
-func Load(keys []Key) (Settings, error) {
-	var s Settings
-	raw, err := readHere()
-	if ignored, ok := errors.AsType[*ignoredError](err); ok {
-		s.Ignored = append(s.Ignored, fmt.Sprintf("%s is ignored: %s", Here, ignored.reason))
-	} else if err != nil {
-		return s, err
-	}
-	if s.all, s.Waivers, err = parse(Here, raw, keys, false); err != nil {
-		return s, err
-	}
-	own := ownFile()
-	raw, err = read(own, 0)
+// Load reads the file in the current directory, unless it is a link, or a file that another user wrote or may write to.
+func Load(keys []Key) (s Settings, err error) {
+	raw, err := read(Here, syscall.O_NOFOLLOW)
 	switch {
-	case errors.Is(err, fs.ErrPermission):
-		// A container that runs with any user ID often has the HOME of another user.
-		s.Ignored = append(s.Ignored, fmt.Sprintf("%s is ignored: permission denied", own))
+	case errors.Is(err, fs.ErrNotExist):
+		return s, nil
+	case errors.Is(err, errForeign), errors.Is(err, syscall.ELOOP):
+		s.Ignored = fmt.Sprintf("%s is ignored: %v", Here, errForeign)
+		return s, nil
 	case err != nil:
 		return s, err
 	}
-	more, _, err := parse(own, raw, keys, true)
-	if err != nil {
-		return s, err
-	}
-	for _, one := range more {
-		if _, set := s.Of(one.Key); !set {
-			s.all = append(s.all, one)
-		}
-	}
-	return s, nil
+	s.All, s.Waivers, err = parse(Here, raw, keys)
+	return s, err
 }
 
-// ownFile is the user's own file (XDG Base Directory Specification); empty where there is
-// no place for one.
-func ownFile() string {
-	dir := os.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) { // The specification: it is to be ignored.
-		home := os.Getenv("HOME")
-		if !filepath.IsAbs(home) {
-			return ""
-		}
-		dir = filepath.Join(home, ".config")
-	}
-	return filepath.Join(dir, "gpudoctor", "config.yaml")
-}
+// Read reads a file that the user names.
+func Read(name string) ([]byte, error) { return read(name, 0) }
 
-// ignoredError says why the file in the current directory is not read.
-type ignoredError struct{ reason string }
-
-func (e *ignoredError) Error() string { return e.reason }
-
-// readHere reads the file in the current directory, which anybody may have put there: a
-// link, or a file that another user wrote or may write to, is not read.
-func readHere() ([]byte, error) {
-	info, err := os.Lstat(Here)
-	switch {
-	case err != nil:
-		return nil, missing(Here, err)
-	case !info.Mode().IsRegular():
-		return nil, &ignoredError{"it is not a regular file"}
-	case !trusted(info):
-		return nil, &ignoredError{"it belongs to another user, or any user may write to it"}
-	}
-	return read(Here, noFollow)
-}
-
-// read reads a file; nil where there is none.
+// read opens and reads a file, which must be the user's or root's if it is opened without following links.
 func read(name string, flags int) ([]byte, error) {
-	if name == "" {
-		return nil, nil
-	}
 	f, err := os.OpenFile(name, os.O_RDONLY|flags|syscall.O_NONBLOCK, 0) // Opening a FIFO does not wait.
 	if err != nil {
-		return nil, missing(name, err)
+		return nil, unread(name, err)
 	}
 	defer f.Close() //nolint:errcheck // It was only read.
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return nil, missing(name, err)
+		return nil, unread(name, err)
+	case flags != 0 && !trusted(info):
+		return nil, errForeign
 	case !info.Mode().IsRegular():
 		return nil, Fault(name, 0, errors.New("not a regular file"))
-	case flags != 0 && !trusted(info): // It was exchanged after readHere looked.
-		return nil, &ignoredError{"it belongs to another user, or any user may write to it"}
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	switch {
 	case err != nil:
-		return nil, missing(name, err)
+		return nil, unread(name, err)
 	case len(raw) > maxBytes:
 		return nil, Fault(name, 0, fmt.Errorf("larger than %d KiB", maxBytes>>10))
 	}
 	return raw, nil
 }
 
-// Read reads a file that must exist.
-func Read(name string) ([]byte, error) {
-	raw, err := read(name, 0)
-	if err == nil && raw == nil {
-		return nil, Fault(name, 0, fs.ErrNotExist)
-	}
-	return raw, err
+// trusted reports whether this user or root has written a regular file, and nobody but its owner and its group may write to it.
+func trusted(info fs.FileInfo) bool {
+	const othersWrite = 0o002
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.Mode().IsRegular() && info.Mode().Perm()&othersWrite == 0 && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())
 }
 
-// missing is nil for a file that does not exist.
-func missing(name string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil
-	}
+// unread is the fault of a file that cannot be read.
+func unread(name string, err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
@@ -223,7 +155,7 @@ func fault(file string, n *yaml.Node, hints []string, format string, args ...any
 }
 
 // parse reads a file's text: what it sets, and its list of waivers.
-func parse(file string, raw []byte, keys []Key, own bool) (all []Setting, waivers *yaml.Node, err error) {
+func parse(file string, raw []byte, keys []Key) (all []Setting, waivers *yaml.Node, err error) {
 	root, err := Root(file, raw)
 	if root == nil {
 		return nil, nil, err
@@ -232,9 +164,6 @@ func parse(file string, raw []byte, keys []Key, own bool) (all []Setting, waiver
 		name, value := root.Content[i], root.Content[i+1]
 		at := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name.Value })
 		switch {
-		case name.Value == WaiversKey && own:
-			return nil, nil, fault(file, name, []string{"waivers belong to a repository: write them to " + Here + ", or to a file for --waive"},
-				"%s cannot be set in the user's own configuration", WaiversKey)
 		case name.Value == WaiversKey && waivers != nil, slices.ContainsFunc(all, func(s Setting) bool { return s.Key == name.Value }):
 			return nil, nil, fault(file, name, nil, "the key %s is given twice", name.Value)
 		case name.Value == WaiversKey:
@@ -243,9 +172,6 @@ func parse(file string, raw []byte, keys []Key, own bool) (all []Setting, waiver
 		case at < 0:
 			names := append(lines.Map(keys, func(k Key) string { return k.Name }), WaiversKey)
 			return nil, nil, fault(file, name, complaint.Nearest(name.Value, names, "keys are the names of flags: gpudoctor check --help"), "unknown key %q", name.Value)
-		case keys[at].Own && !own:
-			return nil, nil, fault(file, name, []string{"set it on the command line, or in " + cmp.Or(ownFile(), "your own configuration")},
-				"%s cannot be set by a file in the current directory", name.Value)
 		}
 		values, err := valuesOf(value, keys[at])
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,48 +13,32 @@ import (
 )
 
 // keys are some keys of every kind.
-var keys = []Key{{Name: "fail-on"}, {Name: "strict", Bool: true}, {Name: "skip", List: true}, {Name: "policy", Own: true}, {Name: "deadline"}}
+var keys = []Key{{Name: "fail-on"}, {Name: "strict", Bool: true}, {Name: "skip", List: true}, {Name: "deadline"}}
 
-// inFolders gives each test a current directory and a folder of configuration.
-func inFolders(t *testing.T, here, own string) {
+// inFolder gives each test a current directory.
+func inFolder(t *testing.T, text string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	config := t.TempDir()
-	t.Setenv("XDG_CONFIG_HOME", config)
-	for file, text := range map[string]string{Here: here, filepath.Join(config, "gpudoctor", "config.yaml"): own} {
-		if text == "" {
-			continue
-		}
-		expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
-		expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	if text != "" {
+		expect.NoError(t, os.WriteFile(Here, []byte(text), 0o600))
 	}
 }
 
 func TestLoad(t *testing.T) {
 	for name, tt := range map[string]struct {
-		here, own string
-		want      []string // "KEY=VALUES LINE".
+		here string
+		want []string // "KEY=VALUES LINE".
 	}{
-		"no file":               {want: nil},
-		"an empty file":         {here: "# nothing\n", own: "---\n", want: nil},
-		"one":                   {here: "# why\nfail-on: low\nstrict: true\n", want: []string{"fail-on=[low] here:2", "strict=[true] here:3"}},
-		"a list":                {here: "skip: [a, b]\n", want: []string{"skip=[a b] here:1"}},
-		"a list of one":         {here: "skip: a\n", want: []string{"skip=[a] here:1"}},
-		"both, the nearer wins": {here: "fail-on: low\n", own: "fail-on: high\nstrict: true\n", want: []string{"fail-on=[low] here:1", "strict=[true] own:2"}},
-		"the user's own policy": {own: "policy: /etc/rules\n", want: []string{"policy=[/etc/rules] own:1"}},
-		"a number":              {here: "deadline: 30\n", want: []string{"deadline=[30] here:1"}},
+		"no file":       {"", nil},
+		"an empty file": {"# nothing\n", nil},
+		"one":           {"# why\nfail-on: low\nstrict: true\n", []string{"fail-on=[low] 2", "strict=[true] 3"}},
+		"a list":        {"skip: [a, b]\n", []string{"skip=[a b] 1"}},
+		"a list of one": {"skip: a\n", []string{"skip=[a] 1"}},
+		"a number":      {"deadline: 30\n", []string{"deadline=[30] 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inFolders(t, tt.here, tt.own)
-			s := expect.Value(Load(keys))(t)
-			var got []string
-			for _, one := range s.all {
-				file := "own"
-				if one.File == Here {
-					file = "here"
-				}
-				got = append(got, fmt.Sprintf("%s=%v %s:%d", one.Key, one.Values, file, one.Line))
-			}
+			inFolder(t, tt.here)
+			got := expect.Map(expect.Value(Load(keys))(t).All, func(one Setting) string { return fmt.Sprintf("%s=%v %d", one.Key, one.Values, one.Line) })
 			expect.NoDiff(t, tt.want, got, "it")
 		})
 	}
@@ -64,22 +47,21 @@ func TestLoad(t *testing.T) {
 // TestFaults checks that each fault is reported with its file and line.
 func TestFaults(t *testing.T) {
 	for name, tt := range map[string]struct{ here, want, hint string }{
-		"unknown key":      {"strict: true\nfial-on: low\n", `.gpudoctor.yaml:2: unknown key "fial-on"`, "did you mean fail-on?"},
-		"no truth value":   {"strict: maybe\n", `.gpudoctor.yaml:1: strict: "maybe" is neither true nor false`, ""},
-		"a quoted one":     {"strict: \"true\"\n", `.gpudoctor.yaml:1: strict: "true" is neither true nor false`, ""},
-		"twice":            {"strict: true\nstrict: false\n", ".gpudoctor.yaml:2: the key strict is given twice", ""},
-		"a list for one":   {"fail-on: [low]\n", ".gpudoctor.yaml:1: fail-on: not a single value", ""},
-		"an object":        {"skip: {a: b}\n", ".gpudoctor.yaml:1: skip: not a value or a list of values", ""},
-		"an empty value":   {"deadline:\n", ".gpudoctor.yaml:1: deadline: the value is empty", ""},
-		"an empty list":    {"skip: []\n", ".gpudoctor.yaml:1: skip: the list is empty", ""},
-		"no keys":          {"- strict\n", ".gpudoctor.yaml:1: not a list of keys and values", ""},
-		"the user's alone": {"policy: rules\n", ".gpudoctor.yaml:1: policy cannot be set by a file in the current directory", "set it on the command line, or in "},
-		"two documents":    {"strict: true\n---\nstrict: true\n", ".gpudoctor.yaml: more than one YAML document", ""},
-		"no YAML":          {"strict: [\n", ".gpudoctor.yaml: yaml: line", ""},
-		"too large":        {strings.Repeat("#", maxBytes+1), ".gpudoctor.yaml: larger than 64 KiB", ""},
+		"unknown key":    {"strict: true\nfial-on: low\n", `.gpudoctor.yaml:2: unknown key "fial-on"`, "did you mean fail-on?"},
+		"no truth value": {"strict: maybe\n", `.gpudoctor.yaml:1: strict: "maybe" is neither true nor false`, ""},
+		"a quoted one":   {"strict: \"true\"\n", `.gpudoctor.yaml:1: strict: "true" is neither true nor false`, ""},
+		"twice":          {"strict: true\nstrict: false\n", ".gpudoctor.yaml:2: the key strict is given twice", ""},
+		"a list for one": {"fail-on: [low]\n", ".gpudoctor.yaml:1: fail-on: not a single value", ""},
+		"an object":      {"skip: {a: b}\n", ".gpudoctor.yaml:1: skip: not a value or a list of values", ""},
+		"an empty value": {"deadline:\n", ".gpudoctor.yaml:1: deadline: the value is empty", ""},
+		"an empty list":  {"skip: []\n", ".gpudoctor.yaml:1: skip: the list is empty", ""},
+		"no keys":        {"- strict\n", ".gpudoctor.yaml:1: not a list of keys and values", ""},
+		"two documents":  {"strict: true\n---\nstrict: true\n", ".gpudoctor.yaml: more than one YAML document", ""},
+		"no YAML":        {"strict: [\n", ".gpudoctor.yaml: yaml: line", ""},
+		"too large":      {strings.Repeat("#", maxBytes+1), ".gpudoctor.yaml: larger than 64 KiB", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inFolders(t, tt.here, "")
+			inFolder(t, tt.here)
 			_, err := Load(keys)
 			at, ok := errors.AsType[complaint.Error](err)
 			expect.Must(t, ok && strings.HasPrefix(err.Error(), tt.want), "got %v, want %q", err, tt.want)
@@ -101,33 +83,15 @@ func TestIgnored(t *testing.T) {
 		"another user's":  func() error { return errors.Join(written(Here), os.Chown(Here, nobody, nobody)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inFolders(t, "", "fail-on: low\n")
+			inFolder(t, "")
 			err := make()
 			if errors.Is(err, os.ErrPermission) {
 				t.Skip("only root can give a file to another user")
 			}
 			expect.NoError(t, err)
 			s := expect.Value(Load(keys))(t)
-			_, set := s.Of("strict")
-			expect.That(t, !set && len(s.Ignored) != 0, "it was read, or nothing is said of it: %q", s.Ignored)
-			_, set = s.Of("fail-on")
-			expect.That(t, set, "the user's own file was not read")
+			expect.That(t, s.All == nil && s.Ignored != "", "it was read, or nothing is said of it: %q", s.Ignored)
 		})
-	}
-}
-
-// TestOwnFile checks where the user's own file is.
-func TestOwnFile(t *testing.T) {
-	for _, tt := range []struct{ xdg, home, want string }{
-		{"/x", "/home/u", "/x/gpudoctor/config.yaml"},
-		{"", "/home/u", "/home/u/.config/gpudoctor/config.yaml"},
-		{"relative", "/home/u", "/home/u/.config/gpudoctor/config.yaml"},
-		{"", "", ""},
-		{"", "relative", ""},
-	} {
-		t.Setenv("XDG_CONFIG_HOME", tt.xdg)
-		t.Setenv("HOME", tt.home)
-		expect.Equal(t, tt.want, ownFile(), "XDG_CONFIG_HOME=%q HOME=%q", tt.xdg, tt.home)
 	}
 }
 
@@ -137,9 +101,9 @@ func FuzzParse(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		all, _, err := parse("f", []byte(text), keys, false)
+		all, _, err := parse("f", []byte(text), keys)
 		for _, s := range all {
-			expect.That(t, err == nil && s.Key != "policy" && len(s.Values) > 0, "%q: %+v and %v", text, s, err)
+			expect.That(t, err == nil && len(s.Values) > 0, "%q: %+v and %v", text, s, err)
 		}
 	})
 }

@@ -36,12 +36,11 @@ type target struct {
 	// links are symbolic ones, by their names: in folders that are made, too.
 	links []string
 	// write is the name to write to, r if empty. It is in the current folder where there is no other.
-	write     string
-	here      bool
-	mount     bool // The file is bound to another.
-	immutable bool
-	full      bool // The file system is full.
-	limited   bool // No file may be large.
+	write   string
+	here    bool
+	mount   bool // The file is bound to another.
+	full    bool // The file system is full.
+	limited bool // No file may be large.
 	// inPlace is true where a new file could be told from the old one, which has to be written over then.
 	inPlace bool
 	// want is why it cannot be written; late is true where only writing tells.
@@ -54,9 +53,6 @@ var regular = []target{
 	{name: "new"},
 	{name: "in the current folder", here: true},
 	{name: "existing", mode: 0o644},
-	{name: "existing, in the current folder", mode: 0o644, here: true},
-	{name: "for the owner alone", mode: 0o600},
-	{name: "for everyone", mode: 0o666},
 	{name: "executable", mode: 0o755},
 	{name: "read-only", mode: 0o400},
 	{name: "of another user", mode: 0o600, uid: 1234},
@@ -64,7 +60,6 @@ var regular = []target{
 	{name: "link", mode: 0o640, links: []string{"l -> r"}, write: "l"},
 	{name: "link to a link of another folder", mode: 0o640, links: []string{"sub/l -> ../r", "l -> sub/l"}, write: "l"},
 	{name: "link that leads nowhere", links: []string{"l -> r"}, write: "l"},
-	{name: "link that leads nowhere by its full name", links: []string{"l -> DIR/r"}, write: "l"},
 	// From a/b, ../l is a/l, however one came there.
 	{name: "link that leads nowhere through a linked folder", links: []string{"a/b/l -> ../l", "folder -> a/b", "a/l -> ../r"}, write: "folder/l"},
 	{name: "bind mount", mode: 0o644, mount: true, inPlace: true},
@@ -78,17 +73,15 @@ var refused = []target{
 	{name: "loop", links: []string{"l -> l"}, write: "l", want: unix.ELOOP},
 	{name: "link into no folder", links: []string{"l -> no/r"}, write: "l", want: fs.ErrNotExist, late: true},
 	{name: "name too long", write: strings.Repeat("x", 256), want: unix.ENAMETOOLONG},
-	{name: "immutable", mode: 0o600, immutable: true, want: fs.ErrPermission},
 	{name: "full file system", full: true, want: unix.ENOSPC, late: true},
 	{name: "existing on a full file system", mode: 0o600, full: true, want: unix.ENOSPC, late: true},
-	{name: "new beyond the limit", limited: true, want: unix.EFBIG, late: true},
 	{name: "existing beyond the limit", mode: 0o600, limited: true, want: unix.EFBIG, late: true},
 }
 
 // make makes a target in a folder and returns the name to write to. It skips the test where this machine does not allow it.
 func (to target) make(t *testing.T, dir string) string {
 	t.Helper()
-	if os.Geteuid() != 0 && (to.mode == 0o400 || to.uid+to.gid > 0 || to.mount || to.immutable || to.full) {
+	if os.Geteuid() != 0 && (to.mode == 0o400 || to.uid+to.gid > 0 || to.mount || to.full) {
 		t.Skip("needs root")
 	}
 	file := filepath.Join(dir, "r")
@@ -106,7 +99,7 @@ func (to target) make(t *testing.T, dir string) string {
 	for _, l := range to.links {
 		name, leads, _ := strings.Cut(l, " -> ")
 		expect.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-		expect.NoError(t, os.Symlink(strings.Replace(leads, "DIR", dir, 1), filepath.Join(dir, name)))
+		expect.NoError(t, os.Symlink(leads, filepath.Join(dir, name)))
 	}
 	switch {
 	case to.mount:
@@ -114,11 +107,6 @@ func (to target) make(t *testing.T, dir string) string {
 		expect.NoError(t, os.WriteFile(source, oldContent, 0o600))
 		allowed(t, unix.Mount(source, file, "", unix.MS_BIND, ""))
 		t.Cleanup(func() { _ = unix.Unmount(file, unix.MNT_DETACH) })
-	case to.immutable:
-		f := expect.Value(os.Open(file))(t)
-		set := func(flags int) error { return unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags) }
-		allowed(t, set(unix.STATX_ATTR_IMMUTABLE)) // The same bit as FS_IMMUTABLE_FL.
-		t.Cleanup(func() { _ = errors.Join(set(0), f.Close()) })
 	case to.full:
 		err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 24<<10), 0o600)
 		expect.Must(t, errors.Is(err, unix.ENOSPC) || to.mode == 0, "the file system is not full: %v", err)
@@ -154,8 +142,7 @@ func listing(t *testing.T, dir string) map[string]string {
 		if err := unix.Lstat(name, &s); err != nil {
 			return err
 		}
-		line := fmt.Sprintf("%#o %d:%d %d links", s.Mode, s.Uid, s.Gid, s.Nlink)
-		all[strings.TrimPrefix(name, dir)] = line
+		all[strings.TrimPrefix(name, dir)] = fmt.Sprintf("%#o %d:%d %d links", s.Mode, s.Uid, s.Gid, s.Nlink)
 		return nil
 	}))
 	return all
@@ -263,14 +250,6 @@ func TestRefused(t *testing.T) {
 			expect.That(t, bytes.Equal(got, content), "it holds %.40q, want %.40q", got, content)
 		})
 	}
-}
-
-// TestIncomplete checks that the error says so where writing over a file fails.
-func TestIncomplete(t *testing.T) {
-	name := target{mode: 0o600}.make(t, t.TempDir())
-	limit(t)
-	err := over(t.Context(), name, bytes.Repeat(newContent, least/len(newContent)+1), Shared)
-	expect.That(t, err != nil && err.Error() == "file too large; the file may be incomplete", "%v, want the file incomplete", err)
 }
 
 // TestAbandon checks that an exit waits for the file that is being written, that none is begun afterwards, and that

@@ -1,3 +1,5 @@
+// Package stdio writes to standard output, and remembers whether that failed, and writes files that are never left half-written
+// where that can be helped.
 package stdio
 
 import (
@@ -38,11 +40,8 @@ func (o *Output) Write(p []byte) (int, error) {
 // Failure is why standard output could not be written to. A reader that has gone
 // has seen what it asked for.
 func (o *Output) Failure() error {
-	switch {
-	case o.err == nil, errors.Is(o.err, syscall.EPIPE), errors.Is(o.err, io.ErrClosedPipe):
+	if o.err == nil || errors.Is(o.err, syscall.EPIPE) || errors.Is(o.err, io.ErrClosedPipe) {
 		return nil
-	case errors.Is(o.err, syscall.EBADF):
-		return complaint.Hinted(errors.New("write standard output: it is closed"), "redirect it to a file; check -o FILE writes a report to one")
 	}
 	return complaint.Hinted(fmt.Errorf("write standard output: %s", complaint.Reason(o.err, "file")), "what was written to it is incomplete")
 }

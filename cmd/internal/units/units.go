@@ -31,7 +31,7 @@ func Split(f *facts.Facts) []report.Part {
 	var order []key
 	by := map[key][]facts.Launch{}
 	var nodes []facts.Launch
-	for _, l := range slices.Concat(f.Launches, variableFiles(f)) {
+	for _, l := range f.Launches {
 		k := key{l.Source, l.Unit}
 		if l.Kind == "slurm-node" {
 			k = key{}
@@ -65,23 +65,6 @@ func Split(f *facts.Facts) []report.Part {
 		}
 		own.Unknown = nil
 		all = append(all, report.Part{Object: o, Facts: &own})
-	}
-	return all
-}
-
-// variableFiles are files that hold variables and no description of a job, as scripts that only set them.
-func variableFiles(f *facts.Facts) []facts.Launch {
-	if len(f.Launches) > 0 || f.Env == nil {
-		return nil
-	}
-	var all []facts.Launch
-	for _, v := range f.Env.Variables {
-		i := slices.IndexFunc(all, func(l facts.Launch) bool { return l.Source == v.Source })
-		if i < 0 {
-			i = len(all)
-			all = append(all, facts.Launch{Kind: "shell", Source: v.Source, Line: v.Line, Variables: map[string]string{}, Lines: map[string]int{}})
-		}
-		all[i].Variables[v.Name], all[i].Lines[launch.VariablePart(v.Name)] = v.Value, v.Line
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package waivers
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,22 +28,17 @@ func Load(file string) ([]Waiver, error) {
 		return nil, err
 	}
 	root, err := settings.Root(file, raw)
-	if err != nil {
+	if root == nil {
 		return nil, err
 	}
-	if root == nil {
-		return nil, nil
-	}
-	var all []Waiver
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		if key := root.Content[i]; key.Value != settings.WaiversKey || i > 0 {
-			return nil, fault(file, key, "a file of waivers has the key "+settings.WaiversKey+" only", "unexpected key %q", key.Value)
+	var list *yaml.Node
+	for i, node := range root.Content {
+		if i%2 == 0 && (node.Value != settings.WaiversKey || i > 0) {
+			return nil, fault(file, node, "a file of waivers has the key "+settings.WaiversKey+" only", "unexpected key %q", node.Value)
 		}
-		if all, err = Parse(file, root.Content[i+1]); err != nil {
-			return nil, err
-		}
+		list = node
 	}
-	return all, nil
+	return Parse(file, list)
 }
 
 // Parse reads the list of waivers in a file.
@@ -68,35 +64,29 @@ func Parse(file string, list *yaml.Node) ([]Waiver, error) {
 }
 
 // parseEntry reads one waiver.
-func parseEntry(file string, entry *yaml.Node) (Waiver, error) {
-	w := Waiver{File: file, Line: entry.Line}
-	if entry.Kind != yaml.MappingNode {
-		return w, fault(file, entry, example, "the waiver is not a set of keys and values")
+func parseEntry(file string, entry *yaml.Node) (w Waiver, err error) {
+	fields := map[string]string{}
+	if err := entry.Decode(&fields); err != nil {
+		return w, fault(file, entry, example, "the waiver is not a set of keys and texts: %w", err)
 	}
-	fields := map[string]*string{"rule": &w.Rule, "reason": &w.Reason, "expires": &w.Expires, "subject": &w.Subject, "path": &w.Path, "object": &w.Object, "owner": &w.Owner}
-	for i := 0; i+1 < len(entry.Content); i += 2 {
-		name, value := entry.Content[i], entry.Content[i+1]
-		field := fields[name.Value]
-		switch {
-		case field == nil && slices.Contains(keys, name.Value):
-			return w, fault(file, name, "remove one of them", "the key %s is given twice", name.Value)
-		case field == nil:
-			return w, fault(file, name, complaint.Nearest(name.Value, keys, example)[0], "unknown key %q", name.Value)
-		case value.Kind != yaml.ScalarNode || value.Tag == "!!null" || strings.TrimSpace(value.Value) == "":
-			return w, fault(file, value, example, "%s: not a text", name.Value)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(keys, name) {
+			return w, fault(file, entry, complaint.Nearest(name, keys, example)[0], "unknown key %q", name)
 		}
-		*field = strings.TrimSpace(value.Value)
-		delete(fields, name.Value)
+		fields[name] = strings.TrimSpace(fields[name])
 	}
 	for _, key := range keys[:required] {
-		if fields[key] != nil {
+		if fields[key] == "" {
 			return w, fault(file, entry, example, "the waiver has no %s", key)
 		}
 	}
-	if _, err := time.Parse(DateForm, w.Expires); err != nil {
-		return w, fault(file, entry, "a date is year, month and day: 2027-05-31", "expires: %q is not a date", w.Expires)
+	if _, err := time.Parse(DateForm, fields["expires"]); err != nil {
+		return w, fault(file, entry, "a date is year, month and day: 2027-05-31", "expires: %q is not a date", fields["expires"])
 	}
-	return w, nil
+	return Waiver{
+		Rule: fields["rule"], Reason: fields["reason"], Expires: fields["expires"], Subject: fields["subject"], Path: fields["path"], Object: fields["object"],
+		Owner: fields["owner"], File: file, Line: entry.Line,
+	}, nil
 }
 
 // CheckRules refuses waivers of rules that do not exist.
