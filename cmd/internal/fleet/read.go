@@ -80,42 +80,51 @@ type input struct {
 func Read(ctx context.Context, paths []string, stdin io.Reader) (*Reading, error) {
 	r := &Reading{byName: map[string]int{}}
 	for _, p := range paths {
-		names, err := r.names(ctx, p)
+		if p == "-" {
+			in := files.NewReader(ctx, stdin, 0, nil)
+			r.stream(ctx, input{source: "standard input", written: time.Now()}, in)
+			in.Close()
+			continue
+		}
+		info, err := files.Within(ctx, deadline.Silence, func() (fs.FileInfo, error) { return os.Stat(p) })
+		switch {
+		case err != nil:
+			return r, err
+		case info.IsDir():
+			err = r.folder(ctx, p)
+		case info.Mode()&fs.ModeDevice != 0:
+			err = &fs.PathError{Op: "read", Path: p, Err: errDevice}
+		default:
+			r.take(read(ctx, p))
+		}
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return r, err
-		}
-		all := make([]*Reading, len(names))
-		var workers errgroup.Group
-		workers.SetLimit(runtime.GOMAXPROCS(0))
-		for i, name := range names {
-			workers.Go(func() error {
-				all[i] = read(ctx, name, stdin)
-				return nil
-			})
-		}
-		_ = workers.Wait() // None fails.
-		for _, one := range all {
-			r.take(one)
 		}
 	}
 	return r, context.Cause(ctx)
 }
 
-// names are the files at a path: itself, or those in a folder, but for hidden ones and other forms of a report beside it.
-func (r *Reading) names(ctx context.Context, p string) ([]string, error) {
-	if p == "-" {
-		return []string{p}, nil
+var errDevice = errors.New("is a device")
+
+// folder reads the files in a folder and those in it, but for hidden ones and other forms of a report beside it. Several are
+// read at a time, and count in the order of their names.
+func (r *Reading) folder(ctx context.Context, root string) error {
+	root = filepath.Clean(root)
+	names, err := r.list(ctx, root)
+	all := make([]*Reading, len(names))
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for i, name := range names {
+		workers.Go(func() error {
+			all[i] = read(ctx, name)
+			return nil
+		})
 	}
-	info, err := files.Within(ctx, deadline.Silence, func() (fs.FileInfo, error) { return os.Stat(p) })
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return r.list(ctx, filepath.Clean(p))
-	case info.Mode()&fs.ModeDevice != 0:
-		return nil, &fs.PathError{Op: "read", Path: p, Err: errors.New("is a device")}
+	_ = workers.Wait() // None fails.
+	for _, one := range all {
+		r.take(one)
 	}
-	return []string{p}, nil
+	return err
 }
 
 func (r *Reading) list(ctx context.Context, root string) (names []string, err error) {
@@ -166,14 +175,9 @@ func cause(err error) string {
 	return err.Error()
 }
 
-func read(ctx context.Context, name string, stdin io.Reader) *Reading {
+// read reads the reports in a file.
+func read(ctx context.Context, name string) *Reading {
 	one := &Reading{byName: map[string]int{}}
-	if name == "-" {
-		in := files.NewReader(ctx, stdin, 0, nil)
-		defer in.Close()
-		one.stream(ctx, input{source: "standard input", written: time.Now()}, in)
-		return one
-	}
 	f, err := files.Within(ctx, deadline.Silence, func() (*os.File, error) { return os.Open(name) }) //nolint:gosec // The user names it.
 	if err != nil {
 		one.lost(name, cause(err))
