@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -16,10 +18,12 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/files"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 const (
@@ -27,7 +31,7 @@ const (
 	expectFlag = "expect"
 	waitName   = "wait"
 
-	takesReports = "fleet takes JSON reports (gpudoctor check -o FILE.json), folders and tar archives of them; check --from makes one of a snapshot, of logs, or of a folder with all that is known of a node"
+	takesReports = "fleet takes JSON reports (gpudoctor check -o FILE.json), folders and tar archives of them, snapshots, logs, and a folder of these for each node"
 	// waitStep is how long it takes at least until files are looked at again.
 	waitStep = time.Second
 	// maxExpected bounds a list of nodes in bytes.
@@ -40,8 +44,10 @@ func fleetCommand() *cli.Command {
 		Usage:     "fold the reports of many nodes into one",
 		ArgsUsage: "PATH...",
 		Description: `PATH is a JSON report (gpudoctor check --format json), several of them after
-each other, a tar archive or a folder of them, or - for standard input. It shows
-which nodes are well, which causes they share, what the nodes with a cause have
+each other, a tar archive or a folder of them, or - for standard input. What has
+no report is judged first, as check --from does: a file with a snapshot or a log of
+a node, or a folder for each node in a folder, with all that is known of it
+(ticket/n1/, ticket/n2/). It shows which nodes are well, which causes they share, what the nodes with a cause have
 that the others lack, whose measurements are far from those of like hardware,
 which versions and settings differ, and who did not report.
 
@@ -50,8 +56,9 @@ In a Slurm job, each node writes a file of its own:
   srun --output=reports/%N.json gpudoctor check --format json
   gpudoctor fleet reports/ --expect "$SLURM_JOB_NODELIST" -o fleet.html
 
-Where names are replaced in a report, the name of its file is that of the node.
-Formats are text, json, markdown, html (with a picture of the nodes) and
+Where names are replaced in a report, the name of its file is that of the node;
+where they are in a snapshot, that of its folder.
+Formats are text, json, markdown, html (with a picture of the nodes), junit and
 prometheus.
 
 exit code: 0 no node has findings that count; 1 findings, or a node that is slower
@@ -141,7 +148,7 @@ func readFleet(c *cli.Context, paths, expected []string) (*fleet.Reading, error)
 	end := time.Now().Add(wait)
 	for {
 		begin := time.Now()
-		read, err := fleet.Read(c.Context, paths, c.App.Reader)
+		read, err := fleet.Read(c.Context, paths, c.App.Reader, judgeNode)
 		if at, ok := errors.AsType[*fs.PathError](err); ok {
 			return nil, complaint.Hinted(fmt.Errorf("%s: %s", complaint.Quote(at.Path), complaint.Reason(err, "file or folder")), takesReports)
 		}
@@ -158,6 +165,30 @@ func readFleet(c *cli.Context, paths, expected []string) (*fleet.Reading, error)
 		}
 	}
 }
+
+// judgeNode judges a recording, texts or a folder of these, as check --from does.
+func judgeNode(ctx context.Context, file string) ([]byte, error) {
+	if err := compileOnce(); err != nil {
+		return nil, err
+	}
+	d, err := diagnose(ctx, request{
+		source: source{from: []string{file}}, options: gather.Options{Whole: deadline.Texts}, profile: rules.Training, failOn: report.Threshold(rules.High),
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.AddTraits()
+	return json.Marshal(d)
+}
+
+// compileOnce compiles the rules, which all nodes are judged by.
+var compileOnce = sync.OnceValue(func() error {
+	known, err := rules.Load()
+	if err != nil {
+		return err
+	}
+	return known.Compile(rules.Options{Profile: rules.Training})
+})
 
 // expectedNodes are the names of nodes in a file, or in the value itself.
 func expectedNodes(ctx context.Context, value string) ([]string, error) {

@@ -1,11 +1,13 @@
 package fleet
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -54,7 +56,7 @@ func TestOutliers(t *testing.T) {
 	}
 }
 
-// TestOutlierCounts checks that a node that is slower than like nodes makes the exit code 1; one that is faster
+// TestOutlierCounts checks that a node that is slower than like nodes makes the exit code 1 and fails in JUnit, and one that is faster
 // does not.
 func TestOutlierCounts(t *testing.T) {
 	t.Parallel()
@@ -70,6 +72,9 @@ func TestOutlierCounts(t *testing.T) {
 		expect.Equal(t, factor != 1, len(f.Outliers) > 0, "%g times as fast: an outlier", factor)
 		expect.Equal(t, code, f.ExitCode, "%g times as fast: exit code", factor)
 		expect.Equal(t, code != 0, strings.Contains(f.Headline(), "healthy by themselves"), "%g times as fast: %s", factor, f.Headline())
+		var junit bytes.Buffer
+		expect.NoError(t, f.Write(&junit, "junit", report.Style{}))
+		expect.Equal(t, code, strings.Count(junit.String(), "<failure "), "%g times as fast: failures of JUnit", factor)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 var writers = map[string]func(b *bytes.Buffer, f *Fleet, s report.Style){
-	"text": writeText, "json": func(b *bytes.Buffer, f *Fleet, _ report.Style) { report.Encode(b, f) }, "markdown": writeMarkdown, "html": writeHTML, "prometheus": writePrometheus,
+	"text": writeText, "json": func(b *bytes.Buffer, f *Fleet, _ report.Style) { report.Encode(b, f) }, "markdown": writeMarkdown, "html": writeHTML, "junit": writeJUnit, "prometheus": writePrometheus,
 }
 
 // Formats are the names of the formats, the default first, as check calls them.

@@ -43,7 +43,7 @@ func hostileFleet(t *testing.T) *Fleet {
 		}
 	}
 	all = append(all, strings.Repeat("]", 9))
-	r := expect.Value(Read(t.Context(), []string{"-"}, strings.NewReader(strings.Join(all, "\n"))))(t)
+	r := expect.Value(Read(t.Context(), []string{"-"}, strings.NewReader(strings.Join(all, "\n")), nil))(t)
 	return Fold(r, append(hostile[:len(hostile)-1], "n9"), "1.0")
 }
 
@@ -55,7 +55,7 @@ func quoted(t *testing.T, s string) string {
 // samples are fleets of all kinds.
 func samples(t *testing.T) map[string]*Fleet {
 	t.Helper()
-	small := expect.Value(Read(t.Context(), []string{"-"}, strings.NewReader(reportOf("n1", "570")+reportOf("n2", "575", "acs-redirect")+`{"schema":"x"}{"sch`)))(t)
+	small := expect.Value(Read(t.Context(), []string{"-"}, strings.NewReader(reportOf("n1", "570")+reportOf("n2", "575", "acs-redirect")+`{"schema":"x"}{"sch`), nil))(t)
 	return map[string]*Fleet{
 		"nothing": Fold(&Reading{}, nil, "1.0"), "small": Fold(small, []string{"n3"}, "1.0"), "hostile": hostileFleet(t),
 	}
@@ -87,5 +87,7 @@ func TestFormats(t *testing.T) {
 		expect.NoError(t, schema.Validate(v))
 		_, err := formattest.Readers["prometheus"]([]byte(written["prometheus"]))
 		expect.NoError(t, err)
+		j := expect.Value(formattest.Readers["junit"]([]byte(written["junit"])))(t)
+		expect.That(t, !j.AllPassed || f.ExitCode == 0, "%s as JUnit has passed, with exit code %d", name, f.ExitCode)
 	}
 }

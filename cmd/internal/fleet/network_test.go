@@ -48,7 +48,7 @@ func TestNetwork(t *testing.T) {
 	raw := expect.Value(json.Marshal(job))(t)
 	folder := t.TempDir()
 	expect.NoError(t, os.WriteFile(filepath.Join(folder, "job.json"), raw, 0o600))
-	r := expect.Value(Read(t.Context(), []string{folder, "-"}, strings.NewReader(reportOf("n1", "570")+reportOf("n2", "570"))))(t)
+	r := expect.Value(Read(t.Context(), []string{folder, "-"}, strings.NewReader(reportOf("n1", "570")+reportOf("n2", "570")), nil))(t)
 	f := Fold(r, nil, "test")
 	expect.That(t, len(f.Nodes) == 2 && len(f.Problems) == 0 && f.ExitCode == 1 && f.Nodes[0].Figures["all-reduce with another node"].Value == fast, "%+v", f)
 	text.Reset()

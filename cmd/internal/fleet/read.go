@@ -26,6 +26,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/host/rootfs"
 	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -66,7 +67,14 @@ type Reading struct {
 	// Unsaid is how many more problems there are.
 	Unsaid int
 	byName map[string]int
+	judge  Judge
+	// judgedNodes is how often the judge was asked.
+	judgedNodes int
+	part
 }
+
+// Judge makes the report of a node from a recording, from texts, or from a folder or an archive of these.
+type Judge func(ctx context.Context, file string) ([]byte, error)
 
 // input is where reports are read from.
 type input struct {
@@ -76,9 +84,10 @@ type input struct {
 }
 
 // Read reads reports from files, folders, tar archives (also compressed with gzip), and "-" for standard input, each of
-// them one report or several after each other. What is no report is a problem, and ends nothing.
-func Read(ctx context.Context, paths []string, stdin io.Reader) (*Reading, error) {
-	r := &Reading{byName: map[string]int{}}
+// them one report or several after each other. If there is a judge, it judges what holds no report: a file, or each folder in
+// a folder, as what is known of a node. What is no report and cannot be judged is a problem, and ends nothing.
+func Read(ctx context.Context, paths []string, stdin io.Reader, judge Judge) (*Reading, error) {
+	r := &Reading{byName: map[string]int{}, judge: judge}
 	for _, p := range paths {
 		if p == "-" {
 			in := files.NewReader(ctx, stdin, 0, nil)
@@ -95,7 +104,7 @@ func Read(ctx context.Context, paths []string, stdin io.Reader) (*Reading, error
 		case info.Mode()&fs.ModeDevice != 0:
 			err = &fs.PathError{Op: "read", Path: p, Err: errDevice}
 		default:
-			r.take(read(ctx, p))
+			r.single(ctx, r.file(ctx, p))
 		}
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return r, err
@@ -104,6 +113,8 @@ func Read(ctx context.Context, paths []string, stdin io.Reader) (*Reading, error
 	return r, context.Cause(ctx)
 }
 
+const isEmpty = "is empty"
+
 var errDevice = errors.New("is a device")
 
 // folder reads the files in a folder and those in it, but for hidden ones and other forms of a report beside it. Several are
@@ -111,29 +122,42 @@ var errDevice = errors.New("is a device")
 func (r *Reading) folder(ctx context.Context, root string) error {
 	root = filepath.Clean(root)
 	names, err := r.list(ctx, root)
-	all := make([]*Reading, len(names))
+	read := make([]*Reading, len(names))
 	var workers errgroup.Group
 	workers.SetLimit(runtime.GOMAXPROCS(0))
 	for i, name := range names {
 		workers.Go(func() error {
-			all[i] = read(ctx, name)
+			if _, _, copied := rootfs.Split(below(root, name)); copied {
+				read[i] = &Reading{part: part{of: input{source: name}, foreign: true, copied: true}}
+				read[i].problem(Problem{Source: name, Reason: "is a copy of a machine's files, which is judged only in a folder of its own"})
+				return nil
+			}
+			read[i] = r.file(ctx, name)
 			return nil
 		})
 	}
 	_ = workers.Wait() // None fails.
-	for _, one := range all {
-		r.take(one)
-	}
+	r.nodes(ctx, root, read)
 	return err
 }
 
+// list lists the files of a folder. Of the copy of a machine's /sys and /proc it lists one: no report is in it.
 func (r *Reading) list(ctx context.Context, root string) (names []string, err error) {
+	copies := map[string]bool{}
 	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		switch {
+		switch of, _, copied := rootfs.Split(below(root, p)); {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
 			r.lost(p, cause(err))
+		case copied:
+			if !copies[of] {
+				copies[of] = true
+				names = append(names, p)
+			}
+			if d.IsDir() {
+				return fs.SkipDir
+			}
 		case !d.Type().IsRegular() || strings.HasPrefix(d.Name(), ".") || isCopy(p):
 		case len(names) == maxFiles:
 			r.lost(root, fmt.Sprintf("the rest is left out: more than %d files are in it", maxFiles))
@@ -146,6 +170,16 @@ func (r *Reading) list(ctx context.Context, root string) (names []string, err er
 	return names, err
 }
 
+// below is the name of a file relative to a folder.
+func below(root, name string) string {
+	at, err := filepath.Rel(root, name)
+	if err != nil {
+		return ""
+	}
+	return filepath.ToSlash(at)
+}
+
+// take adds what was read elsewhere.
 func (r *Reading) take(one *Reading) {
 	for _, n := range one.Nodes {
 		r.add(n)
@@ -175,9 +209,9 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// read reads the reports in a file.
-func read(ctx context.Context, name string) *Reading {
-	one := &Reading{byName: map[string]int{}}
+// file reads the reports in a file.
+func (r *Reading) file(ctx context.Context, name string) *Reading {
+	one := &Reading{byName: map[string]int{}, part: part{of: input{source: name, name: nodeName(name)}}}
 	f, err := files.Within(ctx, deadline.Silence, func() (*os.File, error) { return os.Open(name) }) //nolint:gosec // The user names it.
 	if err != nil {
 		one.lost(name, cause(err))
@@ -185,11 +219,12 @@ func read(ctx context.Context, name string) *Reading {
 	}
 	in := files.NewReader(ctx, f, deadline.Silence, f.Close)
 	defer in.Close()
-	of := input{source: name, name: nodeName(name)}
+	regular := false
 	if info, err := f.Stat(); err == nil {
-		of.written = info.ModTime()
+		one.of.written, regular = info.ModTime(), info.Mode().IsRegular()
 	}
-	one.stream(ctx, of, in)
+	one.stream(ctx, one.of, in)
+	one.foreign = one.foreign && regular && len(one.Nodes)+len(one.Networks) == 0
 	return one
 }
 
@@ -205,6 +240,8 @@ func (r *Reading) stream(ctx context.Context, of input, from io.Reader) {
 	case isTar:
 		r.tar(ctx, of, in)
 	default:
+		head, _ := in.Peek(1024)
+		r.recording = host.IsRecording(head)
 		r.reports(ctx, of, in)
 	}
 }
@@ -224,6 +261,7 @@ func unpack(from io.Reader) (in *bufio.Reader, isTar bool, err error) {
 }
 
 func (r *Reading) tar(ctx context.Context, of input, in io.Reader) {
+	r.isArchive = true
 	members := tar.NewReader(in)
 	for ctx.Err() == nil {
 		head, err := members.Next()
@@ -245,7 +283,8 @@ var errTooLong = fmt.Errorf("longer than %d MiB, more than a report has", maxRep
 
 // pieces parts a stream at the lines that begin with a brace: a piece is a report, or several of them. Of one that is longer than
 // maxReport, the rest is left out. The error is why the stream ended before its end.
-func pieces(in *bufio.Reader, take func(piece []byte) (more bool)) error {
+func pieces(from io.Reader, take func(piece []byte) (more bool)) error {
+	in := bufio.NewReaderSize(from, 64<<10)
 	var piece []byte
 	for begins := true; ; {
 		line, err := in.ReadSlice('\n')
@@ -268,13 +307,8 @@ func pieces(in *bufio.Reader, take func(piece []byte) (more bool)) error {
 
 // reports reads reports after each other. Where one cannot be read, it goes on at the next line that begins with a brace.
 func (r *Reading) reports(ctx context.Context, of input, from io.Reader) {
-	in := bufio.NewReaderSize(from, 64<<10)
-	if head, _ := in.Peek(1024); host.IsRecording(head) {
-		r.lost(of.source, "is a recording: gpudoctor check --from FILE -o FILE.json makes its report")
-		return
-	}
 	n, broken := 0, 0
-	err := pieces(in, func(piece []byte) bool {
+	err := pieces(from, func(piece []byte) bool {
 		for in := json.NewDecoder(bytes.NewReader(piece)); ; {
 			rest := bytes.TrimSpace(piece[in.InputOffset():])
 			switch {
@@ -304,7 +338,7 @@ func (r *Reading) reports(ctx context.Context, of input, from io.Reader) {
 	case !errors.Is(err, io.EOF):
 		r.lost(of.source, err.Error())
 	case n == 0:
-		r.lost(of.source, "is empty")
+		r.lost(of.source, isEmpty)
 	}
 }
 
@@ -336,6 +370,7 @@ func (r *Reading) value(at input, in *json.Decoder, rest []byte) (isWhole, isRep
 func (r *Reading) broken(source string, first byte, err error) {
 	switch {
 	case first != '{':
+		r.foreign = true
 		r.problem(Problem{Source: source, Reason: "is no JSON: " + err.Error()})
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		r.lost(source, "is cut off")
@@ -355,6 +390,7 @@ func (r *Reading) refuse(source, schema string, err error) {
 	case err != nil && schema == report.Schema:
 		r.lost(source, err.Error())
 	default:
+		r.foreign = r.foreign || strings.HasPrefix(schema, "gpudoctor.facts/")
 		r.problem(Problem{Source: source, Reason: fmt.Sprintf("is no report of check (schema %q); gpudoctor check -o FILE.json writes one", schema)})
 	}
 }

@@ -1,8 +1,9 @@
 package fleet
 
 import (
-	"archive/tar"
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -60,7 +61,7 @@ func TestRead(t *testing.T) {
 		"an archive": {"-", string(packed(t, files)), len(bad)},
 		"a stream":   {"-", strings.Join(good, "\n") + bad["other.json"] + bad["again.json"] + bad["cut.json"], 3},
 	} {
-		r := expect.Value(Read(t.Context(), []string{c.path}, strings.NewReader(c.stdin)))(t)
+		r := expect.Value(Read(t.Context(), []string{c.path}, strings.NewReader(c.stdin), nil))(t)
 		f := Fold(r, []string{"n1", "n9"}, "test")
 		expect.Equal(t, 3, len(f.Nodes), "%s: nodes", name)
 		expect.Equal(t, c.problems, len(f.Problems), "%s: problems %v", name, f.Problems)
@@ -73,20 +74,6 @@ func TestRead(t *testing.T) {
 		expect.Equal(t, 2, len(f.Causes), "%s: causes of the fleet", name)
 		expect.NoDiff(t, []string{"n3"}, f.Causes[1].Nodes, "%s: the node with another driver", name)
 	}
-}
-
-// packed is files in a tar archive.
-func packed(t *testing.T, files map[string]string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	to := tar.NewWriter(&b)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		expect.NoError(t, to.WriteHeader(&tar.Header{Name: name, Size: int64(len(files[name])), Mode: 0o600, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}))
-		_, err := to.Write([]byte(files[name]))
-		expect.NoError(t, err)
-	}
-	expect.NoError(t, to.Close())
-	return b.Bytes()
 }
 
 // TestBadInput checks that each input that cannot be a report is told in one line, and loses none of the others.
@@ -109,7 +96,7 @@ func TestBadInput(t *testing.T) {
 		"far too deep": {strings.Repeat("[", 1<<20) + "\n", "exceeded max depth", false},
 	} {
 		for _, input := range []string{c.input + "\n" + good, good + c.input} {
-			r := expect.Value(Read(t.Context(), []string{"-"}, strings.NewReader(input)))(t)
+			r := expect.Value(Read(t.Context(), []string{"-"}, strings.NewReader(input), nil))(t)
 			f := Fold(r, nil, "test")
 			expect.Equal(t, "good", strings.Join(expect.Map(f.Nodes, func(n *Node) string { return n.Name }), " "), "%s: the nodes", name)
 			if c.said == "" {
@@ -128,16 +115,14 @@ func TestUnproven(t *testing.T) {
 	t.Parallel()
 	for _, verdict := range []string{`{}`, `{"state":"fine"}`, `{"state":"healthy","exit_code":2}`, `{"state":"healthy","exit_code":-1}`, `{"state":"inconclusive","exit_code":3}`} {
 		in := `{"schema":"gpudoctor.report/v1","host":{"hostname":"n1"},"verdict":` + verdict + `}` + reportOf("n2", "570")
-		r := expect.Value(Read(t.Context(), []string{"-"}, strings.NewReader(in)))(t)
+		r := expect.Value(Read(t.Context(), []string{"-"}, strings.NewReader(in), nil))(t)
 		expect.Equal(t, exitUnknown, Fold(r, nil, "test").ExitCode, "%s: exit code", verdict)
 	}
 	expect.Equal(t, exitUnknown, Fold(&Reading{}, nil, "test").ExitCode, "no report: exit code")
-	file := filepath.Join(t.TempDir(), "n1.json")
-	for _, text := range []string{"", "gpudoctor.snapshot/v1\n", `{"schema": "gpudoctor.facts/v1"}`} {
-		expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		r := expect.Value(Read(t.Context(), []string{file}, nil))(t)
-		expect.That(t, len(r.Problems) == 1 && r.Problems[0].Lost, "a file with %q: %v", text, r.Problems)
-	}
+	empty := filepath.Join(t.TempDir(), "n1.json")
+	expect.NoError(t, os.WriteFile(empty, nil, 0o600))
+	r := expect.Value(Read(t.Context(), []string{empty}, nil, nil))(t)
+	expect.That(t, len(r.Problems) == 1 && r.Problems[0].Lost, "an empty file: %v", r.Problems)
 }
 
 // TestLater checks that the report that was written last counts, in whatever order they are read, and that reports whose
@@ -159,11 +144,36 @@ func TestLater(t *testing.T) {
 	put("n3/report.json", redacted, 0)
 	put("n3/report.txt", "for people", 0)
 	put(".hidden", "", 0)
-	r := expect.Value(Read(t.Context(), []string{folder}, nil))(t)
+	r := expect.Value(Read(t.Context(), []string{folder}, nil, nil))(t)
 	f := Fold(r, nil, "test")
 	expect.Must(t, len(f.Nodes) == 3, "%d nodes", len(f.Nodes))
 	expect.Equal(t, "new", f.Nodes[slices.IndexFunc(f.Nodes, func(n *Node) bool { return n.Name == "n1" })].Traits["driver"], "the report that counts")
 	expect.NoDiff(t, []Problem{{Source: filepath.Join(folder, "b.json"), Reason: "does not count: " + filepath.Join(folder, "a.json") + " is a later report of n1"}}, f.Problems, "problems")
+}
+
+// TestRecordings checks that a file without a report is judged, and no other.
+func TestRecordings(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for name, content := range map[string]string{
+		"n1.json": reportOf("n1", "570"), "n2.log": "srun: a warning\n" + reportOf("n2", "570"), "n3.txtar": "a recording", "n4.txt": "nothing", "n5.json": `{"schema":"gpudoctor.rep`, "n6.tar": "",
+	} {
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
+	}
+	r, err := Read(t.Context(), []string{folder}, nil, func(_ context.Context, file string) ([]byte, error) {
+		if raw, err := os.ReadFile(file); err != nil || string(raw) != "a recording" { //nolint:gosec // A file of the test.
+			return nil, errors.Join(errors.New("not recognized"), err)
+		}
+		return []byte(reportOf("host-1", "575")), nil
+	})
+	expect.NoError(t, err)
+	f := Fold(r, nil, "test")
+	expect.Equal(t, "n1 n2 n3", strings.Join(expect.Map(f.Nodes, func(n *Node) string { return n.Name }), " "), "the nodes")
+	expect.Equal(t, "575", f.Nodes[2].Traits["driver"], "the recording")
+	expect.Must(t, len(f.Problems) == 4, "problems: %v", f.Problems)
+	for i, part := range []string{"is no JSON: ", "; as a recording: not recognized", "is cut off", "is empty"} {
+		expect.That(t, strings.Contains(f.Problems[i].Reason, part), "problem %d: %s", i, f.Problems[i])
+	}
 }
 
 // TestNames checks how lists of nodes are read, and that they are bounded.
@@ -197,7 +207,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("{\n"), 2*maxBroken))
 	f.Add([]byte("hello\n{\n{"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		r := expect.Value(Read(t.Context(), []string{"-"}, bytes.NewReader(in)))(t)
+		r := expect.Value(Read(t.Context(), []string{"-"}, bytes.NewReader(in), nil))(t)
 		fleet := Fold(r, []string{"n1"}, "test")
 		expect.That(t, len(fleet.Nodes)+len(fleet.Problems) <= len(in)+1, "%d nodes and %d problems of %d bytes", len(fleet.Nodes), len(fleet.Problems), len(in))
 		for _, format := range Formats() {
