@@ -90,7 +90,7 @@ func TestSimulatedFleet(t *testing.T) {
 				simulatedFleet(t, out, rnd, planted)
 				_ = out.Close() // It never fails.
 			}()
-			read := expect.Value(fleet.Read(t.Context(), []string{"-"}, in))(t)
+			read := expect.Value(fleet.Read(t.Context(), []string{"-"}, in, nil))(t)
 			f := fleet.Fold(read, nil, version)
 			var want []string
 			found := lines.Unique(expect.Map(f.Outliers, func(o fleet.Outlier) string { return o.Node }))
