@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -170,5 +172,85 @@ func TestExampleScripts(t *testing.T) {
 		for said := range strings.Lines(string(out)) {
 			expect.That(t, strings.Contains(said, "/usr/bin/gpudoctor is not executable"), "%s: %s", linter, said)
 		}
+	}
+}
+
+// shownOutput is what docs/cluster.md shows below a command.
+var shownOutput = regexp.MustCompile("(?ms)^(\\$ [^\n]*\n).*?^```$")
+
+// TestClusterCommands runs the commands of docs/cluster.md in order, with stand-ins for what starts programs on nodes:
+// each start leaves the reports of its nodes, which fleet then reads.
+func TestClusterCommands(t *testing.T) {
+	expect.NotShort(t, "TestScripts runs the same commands")
+	expect.NotByDay(t, "it starts some thirty programs, one after the other")
+	t.Parallel()
+	folder, bin := t.TempDir(), t.TempDir()
+	for name, script := range map[string]string{
+		"srun mpirun pdsh ansible": `for last; do :; done; for NODE in n1 n2; do export NODE; sh -c "${last#cd /shared && }" || :; done`,
+		"hostname":                 `echo "$NODE"`,
+		"kubectl":                  `if [ "$1" = logs ]; then cat kept/*; else test -f "$3"; fi`,
+	} {
+		for one := range strings.FieldsSeq(name) {
+			expect.NoError(t, os.WriteFile(filepath.Join(bin, one), []byte("#!/bin/sh\n"+script+"\n"), 0o700)) //nolint:gosec // It is a program.
+		}
+	}
+	writeReports(t, filepath.Join(folder, "kept"))
+	expect.NoError(t, os.CopyFS(folder, os.DirFS(clusterExamples+"kubernetes")))
+	page := string(expect.Value(os.ReadFile("../../docs/cluster.md"))(t))
+	tried := 0
+	command := regexp.MustCompile(`(?m)^(?:    |\$ )(.*)$`)
+	for _, m := range command.FindAllStringSubmatch(shownOutput.ReplaceAllString(page, "$1"), -1) {
+		tried++
+		starts := strings.Contains(m[1], "-o reports/")
+		reports := filepath.Join(folder, "reports")
+		if starts {
+			expect.NoError(t, os.RemoveAll(reports))
+			expect.NoError(t, os.Mkdir(reports, 0o750))
+		}
+		out, code := runIn(t, folder, "PATH="+bin+":$PATH; "+m[1])
+		expect.That(t, code != exitError && code < 100, "%s: exit code %d:\n%s", m[1], code, out)
+		expect.That(t, !strings.Contains(m[1], "fleet -") || strings.Contains(out, "32 nodes") && strings.Contains(out, "r02-n03"), "%s:\n%s", m[1], out)
+		if starts {
+			written := expect.Value(os.ReadDir(reports))(t)
+			expect.Must(t, len(written) == 2 && written[0].Name() == "n1.json", "%s wrote %v:\n%s", m[1], written, out)
+		}
+	}
+	expect.Equal(t, 8, tried, "commands")
+}
+
+// problemDetector is the configuration of a custom plugin of node-problem-detector
+// (pkg/custompluginmonitor/types of kubernetes/node-problem-detector), whose module the proxy lacks.
+type problemDetector struct {
+	Plugin       string
+	PluginConfig struct {
+		InvokeInterval string `json:"invoke_interval"`
+		Timeout        string
+		MaxOutput      int `json:"max_output_length"`
+		Concurrency    int
+	}
+	Source     string
+	Conditions []struct{ Type, Reason, Message string }
+	Rules      []struct {
+		Type, Condition, Reason, Path, Timeout string
+		Args                                   []string
+	}
+}
+
+// TestProblemDetector checks the configuration as node-problem-detector does, and that its command works: a machine with a
+// fault ends with 1, which is a problem there, a healthy one with 0.
+func TestProblemDetector(t *testing.T) {
+	t.Parallel()
+	var c problemDetector
+	decoder := json.NewDecoder(bytes.NewReader(expect.Value(os.ReadFile(clusterExamples + "kubernetes/node-problem-detector.json"))(t)))
+	decoder.DisallowUnknownFields()
+	expect.NoError(t, decoder.Decode(&c))
+	expect.Must(t, c.Plugin == "custom" && len(c.Rules) == 1 && len(c.Conditions) == 1, "%+v", c)
+	rule := c.Rules[0]
+	expect.That(t, rule.Type == "permanent" && rule.Condition == c.Conditions[0].Type, "%+v", rule)
+	whole, own := expect.Value(time.ParseDuration(c.PluginConfig.Timeout))(t), expect.Value(time.ParseDuration(rule.Timeout))(t)
+	expect.That(t, own <= whole && whole > 30*time.Second && expect.Value(time.ParseDuration(c.PluginConfig.InvokeInterval))(t) > whole, "timeouts %v and %v", own, whole)
+	for machine, want := range map[string]int{"h200x2": exitOK, "model-2x-zeros": exitFindings} {
+		code, stdout, stderr := inProcess(append(rule.Args, "--from", examplePrefix+machine)...)
+		expect.That(t, code == want && (code == exitOK || stdout != ""), "%s: exit code %d, want %d: %s %s", machine, code, want, stdout, stderr)
 	}
 }

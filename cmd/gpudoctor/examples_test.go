@@ -239,3 +239,62 @@ func TestGitLab(t *testing.T) {
 		})
 	}
 }
+
+// TestSlurmBatch runs the example of a batch job: there is a report of each node, and the
+// training starts only if no node has a finding.
+func TestSlurmBatch(t *testing.T) {
+	expect.NotShort(t, "it starts a cluster")
+	needsSlurm(t)
+	// Both nodes have the name of this host, so files are named after their numbers.
+	example := strings.Replace(string(expect.Value(os.ReadFile("../../docs/examples/slurm/train.sbatch"))(t)), "%j-%N.txt", "%j-node%n.txt", 1)
+	for name, tt := range map[string]struct {
+		faults  map[string]string
+		code    int
+		started int
+	}{
+		"good": {nil, exitOK, 2},
+		"bad":  {map[string]string{"node2": fault("zeros")}, exitFindings, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSlurm(t, false, tt.faults)
+			expect.NoError(t, os.WriteFile(filepath.Join(s.folder, "train.sbatch"), []byte(example), 0o600))
+			settings := fmt.Sprintf("echo 'skip: [%s]' >.gpudoctor.yaml\n", strings.Join(surroundings, ", "))
+			out := s.run(t, settings+"sbatch --gpus-per-node=2 "+s.folder+"/train.sbatch; for i in {1..300}; do squeue --noheader | grep -q . || break; sleep 0.1; done; "+
+				"scontrol show job 1 | grep -o ' ExitCode=.*'; head -v -n 100 gpudoctor-1-*.txt slurm-1.out")
+			expect.That(t, strings.Contains(out, fmt.Sprintf(" ExitCode=%d:0\n", tt.code)) && strings.Count(out, "torchrun of node") == tt.started, "the exit code or the number of ranks is wrong")
+			for i, node := range []string{"node1", "node2"} {
+				_, report, ok := strings.Cut(out, fmt.Sprintf("==> gpudoctor-1-node%d.txt <==\n", i))
+				report, _, _ = strings.Cut(report, "==> ")
+				verdict := "Healthy."
+				if tt.faults[node] != "" {
+					verdict = "exit 1:"
+				}
+				expect.That(t, ok && strings.Contains(report, "2 x NVIDIA H200") && strings.Contains(report, "\n"+verdict), "the report of %s:\n%s", node, report)
+			}
+		})
+	}
+}
+
+// TestSlurmFleet runs the example of a job that checks its nodes and compares them on eight nodes: one whose transfers are wrong, one
+// whose driver hangs and one whose check fails are named, and end no other.
+func TestSlurmFleet(t *testing.T) {
+	expect.NotShort(t, "it starts a cluster")
+	needsSlurm(t)
+	example := string(expect.Value(os.ReadFile("../../docs/examples/slurm/fleet.sbatch"))(t))
+	// All nodes have the name of this host: their reports are named after their numbers, and do not show it.
+	for old, by := range map[string]string{
+		"--nodes=2": "--nodes=8", "%N.json": "node%n.json", "--probe full --format json": "--format json --redact", `"$SLURM_JOB_NODELIST"`: "'node[0-7]'",
+	} {
+		expect.Must(t, strings.Count(example, old) == 1, "the script has no %s", old)
+		example = strings.Replace(example, old, by, 1)
+	}
+	s := newSlurm(t, false, map[string]string{"node2": fault("zeros"), "node4": fault("hang-init"), "node6": "exit 2"})
+	s.nodes = "8"
+	expect.NoError(t, os.WriteFile(filepath.Join(s.folder, "fleet.sbatch"), []byte(example), 0o600))
+	settings := fmt.Sprintf("echo 'skip: [%s]' >.gpudoctor.yaml\n", strings.Join(surroundings, ", "))
+	out := s.run(t, settings+"sbatch --gpus-per-node=2 "+s.folder+"/fleet.sbatch; for i in {1..1500}; do squeue --noheader | grep -q . || break; sleep 0.1; done; cat slurm-1.out")
+	said := strings.Join(strings.Fields(out), " ")
+	for _, says := range []string{"8 nodes: 2 with findings, 5 healthy, 1 without a report", "on 1 of 7 nodes node1 ", "on 1 of 7 nodes node3 ", "No report node5"} {
+		expect.That(t, strings.Contains(said, says), "it does not say %q", says)
+	}
+}

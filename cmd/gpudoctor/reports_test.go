@@ -486,3 +486,32 @@ func TestProseDecidesNothing(t *testing.T) {
 	})
 	expect.AtLeast(t, 30, changed, "reasons and lines were changed")
 }
+
+// TestNothingKnownNoAreaIsOK checks that where nothing is known all areas of the machine
+// are unknown, and that an area is not ok without the section that it rests on.
+func TestNothingKnownNoAreaIsOK(t *testing.T) {
+	known := learnt(t)
+	for _, profile := range []rules.Profile{rules.Training, rules.Image} {
+		empty := &facts.Facts{Schema: facts.FactsSchema}
+		d := judge(t, known, empty, selection{profile: profile, failOn: "high"})
+		for _, l := range d.Areas {
+			expect.That(t, l.State == area.Unknown || l.Name == rules.AreaJob, "%s: nothing is known, and %s is %s (%s)", profile, l.Name, l.State, l.Summary)
+		}
+	}
+	whole := healthyPair(t)
+	for name, remove := range map[rules.Area]func(f *facts.Facts){
+		rules.AreaGPUs:        func(f *facts.Facts) { f.GPUs = nil },
+		rules.AreaPaths:       func(f *facts.Facts) { f.Transfers = nil },
+		rules.AreaPCIe:        func(f *facts.Facts) { f.PCI = nil },
+		rules.AreaContainer:   func(f *facts.Facts) { f.Container = nil },
+		rules.AreaLibraries:   func(f *facts.Facts) { f.Libraries = nil },
+		rules.AreaEnvironment: func(f *facts.Facts) { f.Env = nil },
+		rules.AreaKernelLog:   func(f *facts.Facts) { f.KernelLog = nil },
+	} {
+		f := *whole
+		remove(&f)
+		d := judge(t, known, &f, selection{profile: rules.Training, failOn: "high"})
+		i := slices.IndexFunc(d.Areas, func(l area.Line) bool { return l.Name == name })
+		expect.Equal(t, area.Unknown, d.Areas[i].State, "%s without its facts (%s)", name, d.Areas[i].Summary)
+	}
+}

@@ -871,3 +871,49 @@ func ofCopies(j judgement) judgement {
 		return !strings.HasPrefix(line, probe.TestCopy+":")
 	})}
 }
+
+// TestGPURun checks that the script for a machine with GPUs runs the program with
+// each fault, prints what comes of it, and fails where that is wrong.
+func TestGPURun(t *testing.T) {
+	t.Parallel()
+	needsNoGPU(t)
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3")
+	}
+	program := expect.Value(exec.LookPath("gpudoctor"))(t) // Of testscript.
+	script := filepath.Join("..", "..", "fixtures", "drivers", "gpu_run.py")
+	env := simulated{}.environment(t)
+	shim := drivers.BuildShim(t)
+	for _, tt := range []struct {
+		name     string
+		options  []string
+		timeout  time.Duration
+		exit     int
+		contains []string
+	}{
+		{"faults", []string{"--only", "zeros crash-init"}, calmTimeout, 0, []string{
+			"quick zeros                          1 findings", "p2p-broken-platform critical confirmed", "quick crash-init", "2 runs, 0 wrong",
+		}},
+		{"no shim", []string{"--shim", "/nowhere.so"}, calmTimeout, 2, []string{"no such file"}},
+		{"no end", []string{"--only", "hang-init", "--limit", "1"}, time.Minute, 1, []string{"no end within 1 s", "1 runs, 1 wrong"}},
+		{"no time", []string{"--only", "zeros", "--budget", "1e-9"}, calmTimeout, 1, []string{"not run, the budget is spent: zeros"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			results := filepath.Join(t.TempDir(), "results")
+			line := slices.Concat([]string{script, "--gpudoctor", program, "--shim", shim, "--json", results}, tt.options,
+				[]string{"--", "--probe-timeout", tt.timeout.String(), "--skip", strings.Join(surroundings, ",")})
+			c := exec.Command(python, line...)
+			c.Env = env
+			out, err := c.CombinedOutput()
+			expect.That(t, c.ProcessState.ExitCode() == tt.exit, "exit code %d, want %d (%v)", c.ProcessState.ExitCode(), tt.exit, err)
+			for _, words := range tt.contains {
+				expect.That(t, strings.Contains(string(out), words), "it does not print %q:\n%s", words, out)
+			}
+			kept, err := os.ReadFile(results)
+			rows := strings.Count(string(out), "\nquick ")
+			expect.That(t, tt.exit >= 2 || err == nil && bytes.Count(kept, []byte("\n")) == rows, "%d results are kept of %d (%v)", bytes.Count(kept, []byte("\n")), rows, err)
+		})
+	}
+}

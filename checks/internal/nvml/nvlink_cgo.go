@@ -83,9 +83,9 @@ func (s *subject) link(fields map[field]int64, i int) (facts.NVLink, bool) {
 		return facts.NVLink{}, false
 	}
 	out := facts.NVLink{
-		Link:           i,
-		Active:         *state != 0, // 1 is active, 2 asleep (NVML_NVLINK_STATE_*).
-		Version:        linkGenerations[known(value(nvml.FI_DEV_NVLINK_GET_VERSION))],
+		Link:    i,
+		Active:  *state != 0, // 1 is active, 2 asleep (NVML_NVLINK_STATE_*).
+		Version: linkGenerations[known(value(nvml.FI_DEV_NVLINK_GET_VERSION))],
 	}
 	if !out.Active {
 		return out, true

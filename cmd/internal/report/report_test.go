@@ -608,3 +608,7 @@ func dump(v reflect.Value, at string, depth int) map[string]string {
 	}
 	return all
 }
+
+func TestQuietSaysNothingOfAHealthyMachine(t *testing.T) {
+	expect.Equal(t, "", textOf(samples()["low"], Style{Quiet: true}), "it")
+}
