@@ -40,7 +40,7 @@ func TestSections(t *testing.T) {
 	expect.That(t, first != nil && first.Class == "IndexError", "of a file for each: %+v", first)
 	for heading, divides := range map[string]bool{
 		"==== kubectl logs %s ====\n": true, "$ kubectl logs -n ml %s\n": true, "$ docker logs %s\n": true, "--- pod %s ---\n": true, "######## node %s ########\n": true,
-		"==> %s.log <==\n": true, "## Worker %s\n": true, "***** %s.out *****\n": true, "> ---- host %s ----\n": false, "==== step of %s done ====\n": false,
+		"==> %s.log <==\n": true, "### Worker %s\n": true, "***** %s.out *****\n": true, "> ---- host %s ----\n": false, "==== step of %s done ====\n": false,
 	} {
 		for _, order := range [][]string{{"w-0", "w-1", "w-2"}, {"w-0", "w-2", "w-1"}, {"w-1", "w-0", "w-2"}, {"w-1", "w-2", "w-0"}, {"w-2", "w-0", "w-1"}, {"w-2", "w-1", "w-0"}} {
 			var whole strings.Builder

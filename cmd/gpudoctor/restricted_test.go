@@ -75,9 +75,9 @@ func TestRestrictedContainer(t *testing.T) {
 		variables []string
 		fixes     []string
 	}{
-		{"docker", []string{"container=docker"}, []string{"docker run: --shm-size=16g", "docker run: --cap-add=SYS_NICE"}},
-		{"podman", []string{"container=podman"}, []string{"podman run: --shm-size=16g", "podman run: --cap-add=SYS_NICE"}},
-		{"kubernetes", []string{"KUBERNETES_SERVICE_HOST=10.96.0.1"}, []string{"medium: Memory, sizeLimit: 16Gi", "gpudoctor explain add-sys-nice"}},
+		{"docker", []string{"container=docker"}, []string{"docker run: --shm-size=16g"}},
+		{"podman", []string{"container=podman"}, []string{"podman run: --shm-size=16g"}},
+		{"kubernetes", []string{"KUBERNETES_SERVICE_HOST=10.96.0.1"}, []string{"medium: Memory, sizeLimit: 16Gi"}},
 	}) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -23,7 +23,7 @@ type Reading struct {
 	families []Family
 	kinds    []*Kind
 	// takers are, by their number in the automaton, the kinds and after them
-	// the statements; the last one stands for what may be a shell prompt.
+	// the statements; the last two stand for what may be a shell prompt, and another heading over a section.
 	statements  []*message.Statement
 	anchors     *anchorSet
 	promptTaker uint16
@@ -93,7 +93,7 @@ func (r *Registry) anchorsOfAll() *anchorSet {
 	for _, t := range message.Statements() {
 		all = append(all, t.Anchors)
 	}
-	return &anchorSet{message.NewAnchorSet(append(all, promptSigns)), prefilters}
+	return &anchorSet{message.NewAnchorSet(append(all, promptSigns, headingSigns)), prefilters}
 }
 
 // NewReading begins a reading.
@@ -129,6 +129,9 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 				r.line(l)
 			}
 			if !overwritten { // Blocks are made of what stayed on the screen.
+				if slices.ContainsFunc(l.takers, func(t uint16) bool { return t >= r.promptTaker }) {
+					r.Sink.heading(l)
+				}
 				l.prompt = r.Sink.source != Program && slices.Contains(l.takers, r.promptTaker)
 				return l, true
 			}
@@ -153,6 +156,7 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 		}
 		r.block(in, l)
 	}
+	r.Sink.endSections()
 	t := r.Sink.TextUnderWay()
 	t.Lines, t.Bytes = s.number, s.bytes
 	r.Sink.date()
@@ -349,7 +353,7 @@ func isSentence(text string) bool {
 func (r *Reading) kindsOf(l Line) (statements bool) {
 	for _, t := range l.takers {
 		if int(t) >= len(r.kinds) {
-			statements = statements || t != r.promptTaker
+			statements = statements || t < r.promptTaker
 			continue
 		}
 		if k := r.kinds[t]; k.Line != nil && r.reads(k, l.Text) {

@@ -1,20 +1,24 @@
 package parse
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // People put the logs of several processes into one text, each under a heading. What such sections say has no order among
-// them but by the times that their lines tell. Only texts of at most MaxWhole bytes are looked at.
+// them but by the times that their lines tell.
+
+// headingSigns are in each line that may be a heading; promptSigns are in that of a command.
+var headingSigns = []string{"=== ", "--- ", "### ", "*** ", "___ ", "+++ ", "~~~ ", "==> "}
+
+// maxSections bounds the sections of a text.
+const maxSections = 4096
 
 // headed is a part of a text that begins with a heading, which names the process or the host whose output follows.
 type headed struct {
-	line int
-	host string
-	rank *int
+	said, host string
+	rank       *int
 }
 
 var (
@@ -40,32 +44,40 @@ func headingIn(line string) string {
 		return ""
 	}
 	said := strings.TrimLeft(line, line[:1])
-	if drawn := len(line) - len(said); strings.ContainsAny(line[:1], "=-#*~_+<") && (drawn > 2 || strings.HasPrefix(line, "==>") || strings.HasPrefix(line, "## ")) && ofProcess.MatchString(said) {
-		return strings.Trim(said, line[:1]+" <>:|")
+	if drawn := len(line) - len(said); strings.ContainsAny(line[:1], "=-#*~_+") && (drawn > 2 || strings.HasPrefix(line, "==>")) && ofProcess.MatchString(said) {
+		return strings.Trim(said, line[:1]+" >:|<")
 	}
 	return ""
 }
 
-// sectionsOf are the sections of a text, if it has several. A heading that comes again is a line of one program.
-func sectionsOf(whole string) []headed {
-	var all []headed
-	var said []string
-	number := 0
-	for line := range strings.Lines(whole) {
-		number++
-		if h := headingIn(line); h != "" {
-			all, said = append(all, headed{line: number, host: hostOfHeading(h), rank: rankOfName(h)}), append(said, h)
+// heading notes that a section begins with a line, if it is a heading.
+func (s *Sink) heading(l Line) {
+	if s.source != NoSource || len(s.sections) >= maxSections {
+		return
+	}
+	if said := headingIn(l.Text); said != "" {
+		t := s.TextUnderWay()
+		s.sections = append(s.sections, headed{said, hostOfHeading(said), rankOfName(said)})
+		t.Sections = append(t.Sections, l.Number)
+	}
+}
+
+// endSections takes the sections of a text back where it has only one, or a heading that comes again: that is a line of one
+// program.
+func (s *Sink) endSections() {
+	seen := map[string]bool{}
+	for _, of := range s.sections {
+		seen[of.said] = true
+	}
+	if len(s.sections) > 1 && len(seen) == len(s.sections) {
+		return
+	}
+	s.TextUnderWay().Sections = nil
+	for _, p := range s.processes.list {
+		if p.Source == s.name {
+			p.section = 0
 		}
 	}
-	for i, h := range said {
-		if slices.Contains(said[i+1:], h) {
-			return nil
-		}
-	}
-	if len(all) < 2 {
-		return nil
-	}
-	return all
 }
 
 func hostOfHeading(said string) string {

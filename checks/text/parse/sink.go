@@ -66,13 +66,7 @@ func (s *Sink) begin(name, whole string, prompt *Prompt) {
 	s.ledger.close()
 	s.name, s.whole, s.prompt = name, whole, prompt
 	s.source, s.telling = SourceOf(name, whole), false
-	if s.sections = nil; s.source == NoSource {
-		s.sections = sectionsOf(whole)
-	}
-	for _, of := range s.sections {
-		t := s.TextUnderWay()
-		t.Sections = append(t.Sections, of.line)
-	}
+	s.sections = nil
 }
 
 // TextUnderWay is the text that is being read.

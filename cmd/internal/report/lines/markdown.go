@@ -68,11 +68,11 @@ type Span struct {
 
 // code matches what can be found in a file as it is, from a blank and what opens to what closes and a blank: a variable, an option
 // with a value, a kernel or module parameter, or a path.
-var code = lazy.New(`(?:^| )[("'\x60\[{]*(` + strings.Join([]string{
-	`[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=(?:"[^"]*"|[^ ]*[^ .,;:?!)"'\x60\]}]))?`,
-	`(?:--)?[a-z][a-z0-9_.-]*=[A-Za-z0-9=@/](?:[^ ]*[^ .,;:?!)"'\x60\]}])?`,
-	`/(?:dev|etc|opt|proc|run|sys|tmp|usr|var)(?:/[A-Za-z0-9_.:*+-]+)*/[A-Za-z0-9_.:*+-]*[A-Za-z0-9_*+-]/?`,
-}, "|") + `)[.,;:?!)"'\x60\]}]*(?: |$)`)
+var code = lazy.New(`(?:^| )[("'\x60\[{]*(` +
+	`[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=(?:"[^"]*"|[^ ]*[^ .,;:?!)"'\x60\]}]))?|` +
+	`(?:--)?[a-z][a-z0-9_.-]*=[A-Za-z0-9=@/](?:[^ ]*[^ .,;:?!)"'\x60\]}])?|` +
+	`/(?:dev|etc|opt|proc|run|sys|tmp|usr|var)(?:/[A-Za-z0-9_.:*+-]+)*/[A-Za-z0-9_.:*+-]*[A-Za-z0-9_*+-]/?` +
+	`)[.,;:?!)"'\x60\]}]*(?: |$)`)
 
 // Spans are the pieces of a sentence, which joined give the sentence.
 func Spans(s string) (spans []Span) {
