@@ -9,6 +9,6 @@ func New(*parse.Sink) parse.Family {
 		jsonKind, smiTopologyKind, smiTableKind, smiKind, smiVersionKind,
 		rocmSMITopologyKind, rocmSMITableKind, rocmSMILineKind,
 		rocminfoKind, rocminfoVersionKind,
-		torchDevicesKind,
+		transferBenchKind, rocmBandwidthKind, torchDevicesKind,
 	}}
 }

@@ -68,7 +68,7 @@ func readBandwidthTest(s *parse.Sink, in *parse.Lines) {
 			}
 		case unit > 0 && isRow:
 			p.A, p.B = gpuOf(ends.A, device), gpuOf(ends.B, device)
-			addPoint(&tables[last], p)
+			AddPoint(&tables[last], p)
 			tables[last].Complete = true
 		default:
 			unit, ended = 0, strings.HasPrefix(text, "Result = ")

@@ -134,18 +134,18 @@ func (t *ncclTests) row(l parse.Line) bool {
 		if len(values) == 0 {
 			continue
 		}
-		p := facts.BenchmarkPoint{Bytes: size, Line: l.Number, Microseconds: amount(values[0], 1), GBps: amount(values[2], 1)}
+		p := facts.BenchmarkPoint{Bytes: size, Line: l.Number, Microseconds: Amount(values[0], 1), GBps: Amount(values[2], 1)}
 		if p.Microseconds == nil || p.GBps == nil {
 			return false
 		}
-		if n := amount(values[3], 1); n != nil {
+		if n := Amount(values[3], 1); n != nil {
 			t.check(*n)
 		}
 		if best == nil || *p.GBps > *best.GBps {
 			best = &p
 		}
 	}
-	addPoint(&t.Benchmark, *best)
+	AddPoint(&t.Benchmark, *best)
 	if t.begun = true; t.Wrong != nil && *t.Wrong > 0 {
 		stands(&t.Benchmark, "wrong", l.Number)
 	}

@@ -80,5 +80,5 @@ func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at 
 	} else {
 		p.GBps = &value
 	}
-	addPoint(b, p)
+	AddPoint(b, p)
 }

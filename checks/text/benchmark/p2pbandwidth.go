@@ -73,7 +73,7 @@ func p2pMatrix(s *parse.Sink, in *parse.Lines, title []string, at parse.Line) {
 		default:
 			p.GBps = &value
 		}
-		addPoint(&b, p)
+		AddPoint(&b, p)
 	})
 	Add(s, b)
 }
@@ -121,7 +121,7 @@ func simpleP2PLine(s *parse.Sink, l parse.Line) bool {
 	if m := simpleP2PRate.FindStringSubmatch(l.Text); m != nil {
 		Add(s, facts.Benchmark{
 			Tool: "simpleP2P", Test: "cudaMemcpyPeer, there and back", What: "copy", P2P: new(true), Complete: true,
-			Points: []facts.BenchmarkPoint{{A: "GPU" + m[1], B: "GPU" + m[2], GBps: amount(m[3], 1), Line: l.Number}},
+			Points: []facts.BenchmarkPoint{{A: "GPU" + m[1], B: "GPU" + m[2], GBps: Amount(m[3], 1), Line: l.Number}},
 			Source: s.Source(), Line: l.Number,
 		})
 		return true

@@ -68,7 +68,7 @@ func perftestRead(s *parse.Sink, p *perftest, in *parse.Lines) {
 			}
 		case isRow:
 			p.A, p.B = port.Device, gpu
-			addPoint(&b, p)
+			AddPoint(&b, p)
 		case len(b.Points) > 0 && text != "":
 			b.Complete = strings.HasPrefix(text, "---")
 			return b.Complete

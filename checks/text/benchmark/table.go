@@ -16,8 +16,8 @@ func Add(s *parse.Sink, b facts.Benchmark) {
 	}
 }
 
-// addPoint notes a value of a table.
-func addPoint(b *facts.Benchmark, p facts.BenchmarkPoint) {
+// AddPoint notes a value of a table.
+func AddPoint(b *facts.Benchmark, p facts.BenchmarkPoint) {
 	if len(b.Points) < parse.MaxEntries {
 		b.Points = append(b.Points, p)
 	}
@@ -28,8 +28,8 @@ func stands(b *facts.Benchmark, part string, line int) {
 	parse.Put(&b.Lines, part, cmp.Or(b.Lines[part], line))
 }
 
-// amount reads a number that was measured, in a unit; nil for any other text.
-func amount(text string, unit float64) *float64 {
+// Amount reads a number that was measured, in a unit; nil for any other text.
+func Amount(text string, unit float64) *float64 {
 	n, err := facts.ParseFloat(text)
 	if err != nil || n < 0 || n >= 1e15 {
 		return nil
@@ -44,16 +44,25 @@ func sizedRow(fields []string, column int, unit float64, l parse.Line) (p facts.
 		return p, false
 	}
 	size, err := strconv.ParseInt(fields[0], 10, 64)
-	p = facts.BenchmarkPoint{Bytes: size, GBps: amount(fields[column], unit), Line: l.Number}
+	p = facts.BenchmarkPoint{Bytes: size, GBps: Amount(fields[column], unit), Line: l.Number}
 	return p, err == nil && size > 0 && p.GBps != nil
 }
 
 // binary is a MB of 2^20 bytes in GB.
 const binary = 1.048576 / 1000
 
-// matrix reads a matrix of amounts: a line of column numbers, behind a corner
-// such as "D\D" or none, and rows that begin with their number.
+// matrix reads a Matrix of amounts.
 func matrix(in *parse.Lines, cell func(row, column string, value float64, at parse.Line)) {
+	Matrix(in, func(row, column, text string, at parse.Line) {
+		if value := Amount(text, 1); value != nil {
+			cell(row, column, *value, at)
+		}
+	})
+}
+
+// Matrix reads a matrix: a line of column numbers, behind a corner
+// such as "D\D" or none, and rows that begin with their number.
+func Matrix(in *parse.Lines, cell func(row, column, text string, at parse.Line)) {
 	head, _ := in.Peek()
 	var columns []string
 	for word := range strings.FieldsSeq(head.Text) {
@@ -84,9 +93,7 @@ func matrix(in *parse.Lines, cell func(row, column string, value float64, at par
 			return len(next) == 2 && cells(next[1]) != nil
 		}
 		for i, word := range fields[min(1, len(fields)):min(len(fields), len(columns)+1)] {
-			if value := amount(word, 1); value != nil {
-				cell(fields[0], columns[i], *value, l)
-			}
+			cell(fields[0], columns[i], word, l)
 		}
 		return fields != nil
 	})

@@ -1,6 +1,8 @@
 package host_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -59,4 +61,31 @@ func FuzzHostTexts(f *testing.F) {
 			expect.That(t, p.Name != "" && p.Version != "" && p.Line >= 1, "incomplete: %+v", p)
 		}
 	})
+}
+
+// TestHostXMLOfMachines reads topologies of whole machines: as NCCL dumps them,
+// and as they are written by hand, with functions alone.
+func TestHostXMLOfMachines(t *testing.T) {
+	for name, gpu := range map[string]string{
+		"dumped":  `<pci busid="0000:%02x:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="%d" sm="90" rank="0" gdr="1"/></pci>`,
+		"by hand": `<pci busid="0000:%02x:00.0" class="0x030200" link_speed="16 GT/s" link_width="16"/><!-- %d -->`,
+	} {
+		raw := "<system version=\"1\">\n"
+		for node := range 2 {
+			raw += fmt.Sprintf("<cpu numaid=\"%d\" affinity=\"ffffffff\" arch=\"x86_64\" vendor=\"GenuineIntel\">\n", node)
+			for i := range 4 {
+				n := 4*node + i
+				raw += fmt.Sprintf("<pci busid=\"0000:%02x:00.0\" class=\"0x060400\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">\n", 0x10+0x10*n)
+				raw += fmt.Sprintf(gpu, 0x11+0x10*n, n) + "\n</pci>\n"
+			}
+			raw += "</cpu>\n"
+		}
+		raw += "</system>\n"
+		want := strings.Count(raw, "<gpu ")
+		if want == 0 { // Written by hand: functions alone.
+			want = strings.Count(raw, `class="0x0302`)
+		}
+		got := len(texttest.Sections("topo.xml", raw).GPUs.Devices)
+		expect.That(t, got == want && want == 8, "%s: %d GPUs, want %d", name, got, want)
+	}
 }

@@ -14,7 +14,7 @@ func New(s *parse.Sink) parse.Family {
 		Kinds: []*parse.Kind{
 			lspciKind(t), lspciTreeKind(t), setpciKind,
 			kernelKind(kernel), cmdlineKind(), lscpuKind, numactlKind, affinityKind(), unameKind, sysfsKind(groups),
-			kernelConfigKind,
+			xmlKind, kernelConfigKind,
 		},
 		Finish: func() {
 			t.place(s)

@@ -289,3 +289,25 @@ func TestNCCLTestsCutTable(t *testing.T) {
 		"     1048576        262144   float     sum    310.1    3.38    6.76  1e-06    308.0    3.40    6.81  1e-06\n")
 	expect.That(t, len(f.Benchmarks) == 1 && len(f.Benchmarks[0].Points) == 1, "got %+v", f.Benchmarks)
 }
+
+func TestHostXML(t *testing.T) {
+	const nccl = `<system version="1">
+  <cpu numaid="1" affinity="00000001,ffff0000" arch="x86_64" vendor="AuthenticAMD" familyid="25" modelid="1">
+    <pci busid="0000:41:00.0" class="0x030200" vendor="0x10de" device="0x20b0" link_speed="16.0 GT/s PCIe" link_width="16">
+      <gpu dev="0" sm="80" rank="0" gdr="1"><nvlink target="0000:61:00.0" count="4" tclass="0x030200"/></gpu>
+    </pci>
+    <pci busid="0000:61:00.0" class="0x030200" vendor="0x10de" device="0x20b0" link_speed="16.0 GT/s PCIe" link_width="16">
+      <gpu dev="1" sm="80" rank="1" gdr="1"><nvlink target="0000:41:00.0" count="4" tclass="0x030200"/></gpu>
+    </pci>
+  </cpu>
+</system>
+`
+	f := texttest.Parse("topo.xml", "NCCL wrote:\n"+nccl+"after\n")
+	expect.Must(t, len(f.GPUs.Devices) == 2 && *f.GPUs.Devices[1].Index == 1 && f.GPUs.Devices[0].ComputeCapability == "8.0", "GPUs are %+v", f.GPUs.Devices)
+	p := f.Links.Between("0000:41:00.0", "0000:61:00.0")
+	expect.That(t, p != nil && p.NVLinks != nil && *p.NVLinks == 4 && !p.NVSwitch, "the pair is %+v", p)
+	n := f.NUMA.Nodes
+	expect.That(t, len(n) == 1 && n[0].ID == 1 && n[0].CPUs == "16-32", "NUMA nodes are %+v", n)
+	d := texttest.PCIDevice(t, f, "0000:41:00.0")
+	expect.That(t, d.NUMANode != nil && *d.NUMANode == 1 && d.RootBus == "" && d.Link.MaxSpeedGTs == 16, "the GPU is %+v", d)
+}

@@ -22,7 +22,8 @@ func New(*parse.Sink) parse.Family {
 		lsmodPromptKind,
 		mlnxQoSKind,
 		gdscheckKind,
-		ipAddrKind, ipBriefKind, bondingKind, fiInfoKind, ofiLogKind,
+		ibSysfsKind, ibSysfsCatKind,
+		ipAddrKind, ipBriefKind, ethtoolKind, bondingKind, fiInfoKind, ofiLogKind,
 		(&pings{arrived: map[string]int{}, lost: map[string]int{}}).kind(),
 	}}
 }
