@@ -964,7 +964,7 @@ type KernelLogFacts struct {
 type KernelEvent struct {
 	// ID is the row of the catalogue that matches the line (checks/message/kernel.yaml):
 	// "kernel-xid", "amdgpu-reset-failed".
-	ID string `json:"id,omitempty"`
+	ID string `json:"id"`
 	// Kind is "xid", "sxid", "aer", "dmar-fault", "amd-vi-fault",
 	// "nvrm", "pcie-link", "iommu-mode", "acs-disabled", "bar",
 	// "bridge-window", "amdgpu", "oom".

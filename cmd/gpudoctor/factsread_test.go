@@ -40,7 +40,6 @@ var forPeople = map[string]string{
 	"facts.RASBlock.Uncorrectable":    health,
 	"facts.ContainerFacts.PCIVisible": extent,
 	"facts.ImageLayer.Digest":         identity,
-	"facts.Attempts.MovePages":        setting,
 	"facts.ContainerFacts.SysMounted": setting,
 	"facts.GPU.Persistence":           "why the driver starts slowly where nothing keeps it loaded",
 	"facts.NarrowestLink.At":          "which link bounds a path",

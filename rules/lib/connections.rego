@@ -111,13 +111,9 @@ used(_) if useless(failures[_].remote)
 astray(c) if networks.local(c.address)
 
 # Two machines cannot have one address, unless it is of a network inside each.
-astray(c) if {
-	c.message.host
-	some o in chosen
-	o.address == c.address
-	o.message.host
-	o.message.host != c.message.host
-}
+astray(c) if count(owners[c.address]) > 1
+
+owners[c.address] contains c.message.host if some c in chosen
 
 # A veth may have an address that the peers reach, as in a pod. Names that bridges and private networks have are surer.
 astray(c) if {

@@ -27,6 +27,7 @@ findings contains {
 } if {
 	some d in input.storage.drives
 	d.state == "dead"
+	d.name != ""
 }
 
 missing contains {"fact": "storage.drives", "words": sprintf("the state of the NVMe drive %s is not known", [d.name])} if {

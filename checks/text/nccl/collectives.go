@@ -10,7 +10,7 @@ import (
 )
 
 // collectiveCall is how NCCL logs a call with NCCL_DEBUG_SUBSYS=COLL (src/enqueue.cc of 2.4 to 2.30).
-var collectiveCall = lazy.New(`([A-Za-z0-9][\w.-]*:\d+):\d+ .*NCCL INFO (\w+): opCount ([0-9a-f]+) sendbuff \S+ recvbuff \S+ count (\d+) datatype (\d+) op (\d+) root (\d+) comm (\S+) \[nranks=(\d+)\]`)
+var collectiveCall = lazy.New(`([A-Za-z0-9][\w.-]*:\d+):\d+ (?:\[\d+\] )?NCCL INFO (\w+): opCount ([0-9a-f]+) sendbuff \S+ recvbuff \S+ count (\d+) datatype (\d+) op (\d+) root (\d+) comm (\S+) \[nranks=(\d+)\]`)
 
 // dataTypes are the numbers of ncclDataType_t (src/nccl.h.in).
 var dataTypes = []string{"int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "bfloat16", "float8e4m3", "float8e5m2"}

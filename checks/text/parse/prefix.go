@@ -121,7 +121,7 @@ var prefixForms = []prefixForm{
 	{may: mayBeTime, form: lazy.New(`^(?:[\w ./()-]{1,80}\t[^\t]{1,80}\t)?[\[(]?(?:` +
 		`\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,:]\d{1,9})?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?` +
 		`|\d\d[-/]\d\d(?:[-/]\d{2,4})? \d\d:\d\d:\d\d(?:[.,]\d{1,9})?` +
-		`|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?(?: \d{4})?` +
+		`|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?(?: 20\d\d)?` +
 		`|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?` +
 		`|1\d{9}\.\d{1,9}` +
 		`)[\])]?(?: [,:-] |[,:]? |:|$)` +
