@@ -185,18 +185,21 @@ func (s *story) endedWell(m *facts.Message) bool {
 	return m.StepsAfter == facts.EndedWell && (s.provoked[m.Source] || len(s.ends) == 0)
 }
 
-// numbered is a text that Slurm named by a job's number, or that somebody did.
-var numbered = lazy.New(`\b\d{4,}\b`)
+// ofJob are names of texts with the number of a job, as sbatch and its scripts choose them: "slurm-4711.out", "train-4711.err".
+var ofJob = lazy.New(`(?i)(?:slurm|job)\w*[-_.](\d{4,})\b|[-_.](\d{4,7})\.(?:out|err)$`)
 
 // ofAnotherJob reports whether a line of a list of jobs is about none that wrote a text.
 func (s *story) ofAnotherJob(m *facts.Message) bool {
+	if m.Fields["job"] == "" {
+		return false
+	}
 	jobs := map[string]bool{}
 	for name := range s.texts {
-		if job := numbered.FindString(path.Base(name)); job != "" {
-			jobs[job] = true
+		if m := ofJob.FindStringSubmatch(name); m != nil {
+			jobs[m[1]+m[2]] = true
 		}
 	}
-	return m.Fields["job"] != "" && len(jobs) > 0 && !jobs[m.Fields["job"]]
+	return len(jobs) > 0 && !jobs[m.Fields["job"]]
 }
 
 // quoted reports whether a message in a text of no process, as a post and a journal are, says what a log shows to have passed.

@@ -206,6 +206,19 @@ func TestEndedWell(t *testing.T) {
 	expect.That(t, of("consequence", 8) == 0 && of("category", facts.EndedWell, ended("exit", "", 1, 1)) == 0, "it is settled in the wrong case")
 }
 
+// TestOfAnotherJob checks that a line of a list of jobs is no complaint where the texts are those of other jobs, by their names.
+func TestOfAnotherJob(t *testing.T) {
+	t.Parallel()
+	for name, settled := range map[string]int{
+		"slurm-4711.out": 0, "slurm-4712.out": 1, "runs/train-47120.err": 1, "job_4712.log": 1, "sacct.txt": 0, "train-20251129.log": 0, "node-4712.log": 0,
+	} {
+		m := said("slurm-out-of-memory", "cause", 5)
+		m.Fields = map[string]string{"job": "4711"}
+		j := Of(&facts.Facts{Texts: []facts.Text{{Name: "a.log"}, {Name: name}}, Logs: &facts.LogFacts{Messages: []facts.Message{m}}})
+		expect.That(t, len(j.Settled) == settled, "%s: %v are settled", name, j.Settled)
+	}
+}
+
 // TestPassed checks that a complaint without a cause needs none where a benchmark went on to its end with right results,
 // and no other began in between.
 func TestPassed(t *testing.T) {
