@@ -354,7 +354,7 @@ func TestOneLineTexts(t *testing.T) {
 	t.Logf("%d lines, %d different ones of %d kinds", len(lines), len(shapes), len(kinds))
 	leastKinds, leastShapes := 70, 200
 	if expect.FewRows() {
-		leastKinds, leastShapes = 40, 100
+		leastKinds, leastShapes = 35, 100
 	}
 	expect.That(t, len(kinds) >= leastKinds && len(shapes) >= leastShapes, "%d different lines of %d kinds were judged", len(shapes), len(kinds))
 }
