@@ -146,11 +146,11 @@ func newStory(f *facts.Facts) *story {
 		ending = ending || m.ID == "torch-not-destroyed"
 		waits, follows := waits(m.ID), m.Role == "consequence"
 		aborts := ending && m.ID == "nccl-trace" && len(s.complaints) == 0
-		if s.wentOn && waits || m.Role == "category" && passed(f, m) || aborts || !waits && hasPassed(m) || s.endedWell(m) || s.quoted(m) || s.ofAnotherJob(m) || s.asked(m.Source, m.Line) {
+		if s.wentOn && waits || m.Role == "category" && passed(f, m) || aborts || !waits && hasPassed(m) || m.Complains() && s.isOver(m) {
 			s.outlived = append(s.outlived, m.Order)
 			continue
 		}
-		if !slices.Contains([]string{"cause", "category", "consequence"}, m.Role) {
+		if !m.Complains() {
 			continue
 		}
 		s.complaints = append(s.complaints, m)
@@ -168,6 +168,11 @@ func newStory(f *facts.Facts) *story {
 		}
 	}
 	return s
+}
+
+// isOver reports whether a complaint no longer counts: the job ended well, somebody cancelled it, or it is another job.
+func (s *story) isOver(m *facts.Message) bool {
+	return s.endedWell(m) || s.quoted(m) || s.ofAnotherJob(m) || s.asked(m.Source, m.Line)
 }
 
 // over reports whether the end of a process was asked for, or the job ended well after it.

@@ -203,6 +203,7 @@ func TestEndedWell(t *testing.T) {
 		return len(Of(&facts.Facts{Logs: logs}).Settled)
 	}
 	expect.That(t, of("consequence", facts.EndedWell) == 2 && of("category", facts.EndedWell) == 2 && of("cause", facts.EndedWell) == 2, "it still complains")
+	expect.That(t, of("setting", facts.EndedWell) == 0 && of("warning", facts.EndedWell) == 0, "what complains of nothing is settled")
 	expect.That(t, of("consequence", 8) == 0 && of("category", facts.EndedWell, ended("exit", "", 1, 1)) == 0, "it is settled in the wrong case")
 }
 
