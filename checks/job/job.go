@@ -416,11 +416,12 @@ func awaited(d *facts.Death, waiter *int) bool {
 }
 
 // claimed reports whether the line of an exception, or of one like it, is a message of the catalogue with that role; ""
-// is any.
+// is any. A line of its traceback may be a cause.
 func (s *story) claimed(d *facts.Death, role string) bool {
 	return slices.ContainsFunc(s.facts.Logs.Deaths, func(o facts.Death) bool {
 		return o.What == d.What && o.Class == d.Class && o.Said == d.Said && slices.ContainsFunc(s.complaints, func(m *facts.Message) bool {
-			return m.Source == o.Source && m.Line == o.Line && (role == "" || m.Role == role) && !strings.HasPrefix(m.ID, "process-")
+			within := m.Line == o.Line || m.Role == "cause" && o.Begins > 0 && m.Line >= o.Begins && m.Line < o.Line
+			return m.Source == o.Source && within && (role == "" || m.Role == role) && !strings.HasPrefix(m.ID, "process-")
 		})
 	})
 }

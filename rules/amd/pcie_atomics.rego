@@ -15,7 +15,7 @@
 #   confidence: confirmed
 #   areas: [gpus, kernel-log]
 #   needs: [kernel_log.events, gpus.devices]
-#   explains: ["gpu-visibility/no-gpu", "gpu-visibility/said", app-failure]
+#   explains: ["gpu-visibility/no-gpu", "gpu-visibility/said", app-failure, oom]
 #   remedies: [move-slot, update-bios]
 #   profiles: [training]
 #   since: "0.3"

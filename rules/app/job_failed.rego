@@ -47,7 +47,12 @@ findings contains {
 } if {
 	count(logs.complaints) == 0
 	not logs.rank_failed
-	d := [d | some d in input.logs.deaths; d.uncaught == true; d.class != "KeyboardInterrupt"][0]
+	d := [d |
+		some d in input.logs.deaths
+		d.uncaught == true
+		d.class != "KeyboardInterrupt"
+		object.get(d, "steps_after", 0) < 9 # The job ended well after it (facts.EndedWell).
+	][0]
 }
 
 # complaints are those of a job: collective-failed reports what fails in the probe, and the kernel's are of the machine.

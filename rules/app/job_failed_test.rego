@@ -24,7 +24,7 @@ died(more) := {"logs": {"messages": [], "deaths": [object.union(raised, more)]}}
 
 test_fires_raised if {
 	{f.grade | some f in job_failed.findings with input as died({})} == {"raised"}
-	every more in [{"uncaught": false}, {"class": "KeyboardInterrupt"}] {
+	every more in [{"uncaught": false}, {"class": "KeyboardInterrupt"}, {"steps_after": 9}] {
 		count(job_failed.findings) == 0 with input as died(more)
 	}
 }

@@ -45,7 +45,8 @@ findings contains {
 } if {
 	limited := input.container.address_space_soft_bytes
 	limited >= 0
-	exhausted := logs.by_id["torch-out-of-memory"]
+	exhausted := logs.messages({"torch-out-of-memory", "nccl-cuda-out-of-memory"})
+	count(exhausted) > 0
 }
 
 findings contains {

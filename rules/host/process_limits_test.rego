@@ -16,14 +16,17 @@ test_silent_for_defaults_and_no_limit if {
 }
 
 # reserves is a process with this limit on its address space, and a GPU that reports that memory ran out.
-reserves(limit) := {
+reserves(limit) := says(limit, "torch-out-of-memory")
+
+says(limit, id) := {
 	"container": {"address_space_soft_bytes": limit},
-	"logs": {"messages": [{"id": "torch-out-of-memory", "program": "pytorch", "role": "cause", "text": "said", "source": "a.log", "line": 1, "order": 0, "count": 1, "ranks": 1}]},
+	"logs": {"messages": [{"id": id, "program": "pytorch", "role": "cause", "text": "said", "source": "a.log", "line": 1, "order": 0, "count": 1, "ranks": 1}]},
 }
 
 test_fires_on_a_limited_address_space if {
 	some f in process_limits.findings with input as reserves(16384000000)
 	f.id == "address-space"
+	count(process_limits.findings) == 1 with input as says(16384000000, "nccl-cuda-out-of-memory")
 	every document in [reserves(-1), object.remove(reserves(16384000000), ["logs"])] {
 		count(process_limits.findings) == 0 with input as document
 	}

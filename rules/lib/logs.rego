@@ -86,7 +86,8 @@ launches := {l | some l in input.launches}
 
 # mapping_refused are the messages that the driver could not map the memory of a GPU for
 # its peer (CUDA 205). HIP's error of the same words has other causes.
-mapping_refused := messages({"cuda-map-failed"}) | {m |
+# Nor is memory that one process shares with another one that of a peer.
+mapping_refused := {m | some m in by_id["cuda-map-failed"]; not by_id["torch-ipc-open-failed"]} | {m |
 	some [id, field, value] in [
 		["nccl-cuda-mapping-failed", "runtime", "cuda"],
 		["vllm-custom-all-reduce-failed", "error", "mapping of buffer object failed"],

@@ -15,6 +15,7 @@
 #     - gpus.devices[].memory_bytes
 #     - ["gpus.devices[].bar1_bytes", "pci.devices[].bars"]
 #   remedies: [enable-rebar, update-bios, nccl-p2p-disable, replace-hardware]
+#   explains: [visible > p2p-unsupported-gpu]
 #   since: "0.1"
 #   grades:
 #     small:
@@ -174,13 +175,18 @@ of_gpu(e) if {
 	e.size_bytes >= (1024 * 1024) * 1024
 }
 
-findings contains {
-	"grade": "no-room",
-	"subject": place,
-	"affects": [place | place != "host"],
-	"about": {"address": [place | place != "host"]},
-	"evidence": evidence,
-} if some place, evidence in roomless
+findings contains object.union(
+	{
+		"grade": "no-room",
+		"subject": place,
+		"affects": [place | place != "host"],
+		"about": {"address": [place | place != "host"]},
+		"evidence": evidence,
+	},
+	{"id": "visible" | of_amd}, # Its driver offers peer access only if the CPU sees all memory.
+) if some place, evidence in roomless
+
+of_amd if "amdgpu" in {driver | some e in pci.no_room; some driver in [e.kind, e.fields.driver]}
 
 # A window of a bridge that found no room, although nothing but the memory of a GPU needs one as large. Where it is not
 # known which bridges are above a GPU, it may be below this one.

@@ -117,11 +117,15 @@ func (log *processLog) facts() []facts.Process {
 func (s *Sink) after(u line) int {
 	n, section := 0, s.textOf(u.source).SectionOf(u.line)
 	for _, p := range s.processes.list {
-		if p.Source != u.source || p.section != section || u.rank != nil && p.Rank != nil && *u.rank != *p.Rank || u.pid != 0 && p.PID != 0 && u.pid != p.PID {
+		if p.Source != u.source || p.section != section || u.rank != nil && p.Rank != nil && *u.rank != *p.Rank {
 			continue
 		}
-		if p.done > u.line {
+		other := u.pid != 0 && p.PID != 0 && u.pid != p.PID
+		if p.done > u.line && (!other || p.Rank == nil) { // A launcher, which has no rank, speaks for all.
 			return facts.EndedWell
+		}
+		if other {
+			continue
 		}
 		for _, line := range p.steps {
 			if line > u.line {
