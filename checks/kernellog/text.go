@@ -9,13 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
-// Reader finds events in the lines of kernel logs that people send:
-// what dmesg, dmesg -T, journalctl -k or a syslog daemon writes, whole or cut.
-type Reader struct{ log *log }
-
-// NewReader returns a reader that has read nothing yet.
-func NewReader() *Reader { return &Reader{log: newLog()} }
-
 // Anchors are literals of which each line holds one that can tell of
 // an event, or that belongs to one.
 func Anchors() []string {
@@ -50,26 +43,4 @@ func Message(line string) (seconds float64, host, message string) {
 		seconds = at
 	}
 	return seconds, m[prefix.Get().SubexpIndex("host")], strings.TrimSpace(line[len(m[0]):])
-}
-
-// Line reads a line, and reports whether it reports an event or belongs to
-// one. source and number are where it stands.
-func (r *Reader) Line(line, source string, number int) bool {
-	seconds, host, message := Message(line)
-	l := r.log
-	if l.pending != "" && source != l.source {
-		l.flush()
-	}
-	before, counted := len(l.order), l.seen
-	l.host, l.source, l.number = host, source, number
-	l.line(message, seconds)
-	return l.pending != "" || len(l.order) != before || l.seen != counted
-}
-
-// Events returns what was found in all lines so far, in order of the time since
-// boot as far as lines tell it. It is false when there were more events than
-// are kept.
-func (r *Reader) Events() ([]facts.KernelEvent, bool) {
-	r.log.flush()
-	return r.log.events(), r.log.whole
 }

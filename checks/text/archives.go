@@ -5,7 +5,6 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
-	"cmp"
 	"compress/bzip2"
 	"compress/gzip"
 	"context"
@@ -117,64 +116,48 @@ func (t *intake) zip(ctx context.Context, in text, r io.ReaderAt, size int64) er
 	}
 	list := &listing{intake: t, of: in.name}
 	defer list.close()
-	for _, member := range z.File {
-		shown := t.member(in.name, member.Name)
-		ended, err := t.ended(ctx)
-		p, isText := zipMember(member)
-		m, at, copied := t.copied(in.name, member.Name, true)
-		switch {
-		case err != nil:
-			return err
-		case copied && ended:
-			t.cut(in.name)
-			list.pass(shown, t.problemOf(t.stopped))
-		case copied:
-			t.zippedFile(m, at, member, list)
-		case p.why != "":
-			p.unread = cmp.Or(p.unread, facts.UnreadForm)
-			list.pass(shown, p)
-		case !isText:
-		case ended:
-			list.pass(shown, t.problemOf(t.stopped))
-		case in.depth >= maxDepth:
-			list.pass(shown, tooDeep)
-		default:
-			err = t.zipped(ctx, text{name: shown, depth: in.depth + 1, list: list}, member)
+	for _, f := range z.File {
+		shown := t.member(in.name, f.Name)
+		m := member{name: f.Name, shown: shown, mode: f.Mode(), problem: zipProblem(f), depth: in.depth + 1}
+		if f.UncompressedSize64 > 0 {
+			m.mode &^= fs.ModeDir
 		}
-		if err != nil {
+		m.content = func() (io.ReadCloser, error) {
+			if m.problem.why != "" && m.mode&fs.ModeSymlink == 0 {
+				return nil, errors.New(m.problem.why)
+			}
+			return f.Open()
+		}
+		m.text = func() error {
+			from, err := f.Open()
+			if err != nil {
+				return t.unreadable(ctx, list, shown, err)
+			}
+			defer from.Close() //nolint:errcheck // It was only read.
+			return t.stream(ctx, text{name: shown, from: from, depth: m.depth, list: list})
+		}
+		if err := t.take(ctx, in.name, m, list); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// zipMember tells whether a member holds a text, or why it is not read.
-func zipMember(member *zip.File) (p problem, isText bool) {
-	mode := member.Mode()
+// zipProblem is why a member of a zip archive is not read.
+func zipProblem(f *zip.File) problem {
+	mode := f.Mode()
 	switch {
-	case mode.IsDir() && member.UncompressedSize64 == 0:
-		return problem{}, false
+	case mode.IsDir() && f.UncompressedSize64 == 0:
 	case mode&fs.ModeSymlink != 0:
-		return problem{why: "a symbolic link"}, false
+		return problem{"a symbolic link", facts.UnreadForm}
 	case !mode.IsRegular() && !mode.IsDir():
-		return problem{why: "not a regular file"}, false
-	case member.Flags&1 != 0: // APPNOTE.TXT 4.4.4, bit 0.
-		return problem{"encrypted: extract it first", facts.UnreadForm}, false
-	case member.Method != zip.Store && member.Method != zip.Deflate:
-		return problem{fmt.Sprintf("compressed with method %d, which is not supported: extract it first", member.Method), facts.UnreadForm}, false
+		return irregular
+	case f.Flags&1 != 0: // APPNOTE.TXT 4.4.4, bit 0.
+		return problem{"encrypted: extract it first", facts.UnreadForm}
+	case f.Method != zip.Store && f.Method != zip.Deflate:
+		return problem{fmt.Sprintf("compressed with method %d, which is not supported: extract it first", f.Method), facts.UnreadForm}
 	}
-	return problem{}, true
-}
-
-// zipped reads a member of a zip archive.
-func (t *intake) zipped(ctx context.Context, in text, member *zip.File) error {
-	f, err := member.Open()
-	if err != nil {
-		return t.unreadable(ctx, in.list, in.name, err)
-	}
-	defer f.Close() //nolint:errcheck // It was only read.
-	in.from = f
-	return t.stream(ctx, in)
+	return problem{}
 }
 
 // isTar reports whether a file begins with the head of a member of a tar archive:
@@ -225,44 +208,42 @@ func (t *intake) tar(ctx context.Context, in text, r io.Reader) error {
 			return t.unreadable(ctx, in.list, in.name, fmt.Errorf("the rest was not read: %w", err))
 		}
 		shown := t.member(strings.TrimSuffix(in.name, ".tar"), head.Name)
-		p, isText := tarMember(head)
-		m, at, copied := t.copied(in.name, head.Name, true)
-		switch {
-		case copied:
-			t.tarFile(m, at, head, members, list)
-		case p.why != "":
-			list.pass(shown, p)
-		case !isText:
-		case in.depth >= maxDepth:
-			list.pass(shown, tooDeep)
-		default:
-			err = t.stream(ctx, text{name: shown, from: members, depth: in.depth + 1, counted: true, list: list})
+		m := member{name: head.Name, shown: shown, depth: in.depth + 1, counted: true}
+		m.mode, m.problem = tarMember(head)
+		m.content = func() (io.ReadCloser, error) {
+			if m.mode == fs.ModeSymlink {
+				return io.NopCloser(strings.NewReader(head.Linkname)), nil
+			}
+			return io.NopCloser(members), nil // An error of the archive comes again with the next member.
 		}
-		if err != nil {
+		m.text = func() error {
+			return t.stream(ctx, text{name: shown, from: members, depth: m.depth, counted: m.counted, list: list})
+		}
+		if err := t.take(ctx, in.name, m, list); err != nil {
 			return err
 		}
 	}
 }
 
-// tarMember tells whether a member holds a text, or why it is not read.
-func tarMember(head *tar.Header) (p problem, isText bool) {
+// tarMember is what a member of a tar archive is, and why it is not read.
+func tarMember(head *tar.Header) (fs.FileMode, problem) {
 	switch head.Typeflag {
 	case tar.TypeReg, tar.TypeCont, tar.TypeGNUSparse:
-		return problem{}, true
+		return 0, problem{}
 	case tar.TypeDir, tar.TypeXGlobalHeader:
-		return problem{}, false
+		return fs.ModeDir, problem{}
 	case tar.TypeSymlink:
 		p := problem{why: "a symbolic link"}
 		if !fs.ValidPath(path.Join(path.Dir(head.Name), head.Linkname)) || path.IsAbs(head.Linkname) {
 			p.unread = facts.UnreadForm // What it points to is not in the archive.
 		}
-		return p, false
+		return fs.ModeSymlink, p
 	case tar.TypeLink:
-		return problem{why: "a hard link"}, false
+		return fs.ModeIrregular, problem{why: "a hard link"}
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
-		return irregular, false
+		return fs.ModeIrregular, irregular
 	}
-	return problem{fmt.Sprintf("a member of type %q, which is not supported", head.Typeflag), facts.UnreadForm}, false
+	return fs.ModeIrregular, problem{fmt.Sprintf("a member of type %q, which is not supported", head.Typeflag), facts.UnreadForm}
 }
 
 // member is the name of a member of an archive.

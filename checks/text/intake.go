@@ -343,24 +343,22 @@ func (t *intake) folder(ctx context.Context, path string) error {
 		regular[f.path] = f.mode.IsRegular() && f.problem.why == ""
 	}
 	for _, f := range all {
+		m := member{
+			name: f.shown, shown: f.shown, mode: f.mode, problem: f.problem,
+			content: func() (io.ReadCloser, error) { return t.contentOf(ctx, f) },
+			text:    func() error { return t.file(ctx, f.path, f.shown, f.mode, list) },
+		}
 		ended, err := t.ended(ctx)
 		switch {
 		case err != nil:
-			return err
 		case f.err != nil:
 			err = t.unreadable(ctx, list, f.shown, f.err)
 		case f.mode&fs.ModeSymlink != 0 && f.at == "" && !ended:
 			err = t.link(ctx, f, regular, list)
-		case f.problem.why != "":
+		case f.problem.unread == facts.UnreadCount:
 			list.pass(f.shown, f.problem)
-		case f.at != "":
-			t.foundFile(ctx, path, f, ended, list)
-		case ended:
-			list.pass(f.shown, t.problemOf(t.stopped))
-		case t.full():
-			list.pass(f.shown, tooMany)
 		default:
-			err = t.file(ctx, f.path, f.shown, f.mode, list)
+			err = t.take(ctx, path, m, list)
 		}
 		if err != nil {
 			return err

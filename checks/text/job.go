@@ -8,6 +8,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
 // Join adds to the facts of a machine what texts say about a job that ran there.
@@ -50,12 +51,7 @@ func Join(machine, texts *facts.Facts) *facts.Facts {
 // none, as in a container without them, and ports and interfaces of named hosts.
 func joinNICs(machine, texts *facts.NICFacts) *facts.NICFacts {
 	joined := *machine
-	to, from := reflect.ValueOf(&joined).Elem(), reflect.ValueOf(texts).Elem()
-	for i := range to.NumField() {
-		if field := to.Field(i); field.IsZero() || field.Kind() == reflect.Slice && field.Len() == 0 {
-			field.Set(from.Field(i))
-		}
-	}
+	parse.Fill(&joined, texts)
 	if machine.Modules != nil { // The list of a machine is whole.
 		joined.Modules, joined.ModulesPartial = machine.Modules, machine.ModulesPartial
 	}

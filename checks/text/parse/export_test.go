@@ -2,10 +2,10 @@ package parse
 
 import "io"
 
-// WithoutPrefilters makes a reading offer each line to every kind whose anchors it holds.
-func (r *Reading) WithoutPrefilters() {
+// WithoutSkips makes a reading offer each line to every kind whose anchors it holds.
+func (r *Reading) WithoutSkips() {
 	anchors := *r.anchors
-	anchors.prefilters = nil
+	anchors.skips = nil
 	r.anchors = &anchors
 }
 

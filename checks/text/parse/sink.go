@@ -25,6 +25,9 @@ type Sink struct {
 	prompt *Prompt
 	// sections are those of the present text.
 	sections []headed
+	// texts are the places of the first of all texts in the facts, by name, and indexed is how many these are.
+	texts   map[string]int
+	indexed int
 
 	devices map[string]*facts.PCIDevice
 	gpus    map[string]*facts.GPU
@@ -79,7 +82,10 @@ func (s *Sink) TextUnderWay() *facts.Text {
 
 // textOf is the text of a name.
 func (s *Sink) textOf(name string) *facts.Text {
-	if i := slices.IndexFunc(s.Facts.Texts, func(t facts.Text) bool { return t.Name == name }); i >= 0 {
+	for ; s.indexed < len(s.Facts.Texts); s.indexed++ {
+		Put(&s.texts, s.Facts.Texts[s.indexed].Name, s.indexed)
+	}
+	if i, known := s.texts[name]; known {
 		return &s.Facts.Texts[i]
 	}
 	return &facts.Text{}
@@ -236,39 +242,19 @@ func Put[K comparable, V any](m *map[K]V, key K, value V) {
 	(*m)[key] = value
 }
 
-// GPUs returns the section of the GPUs, new if need be.
-func (s *Sink) GPUs() *facts.GPUFacts { return section(&s.Facts.GPUs) }
+// The sections of the facts, each new if need be. The functions of PCI and the GPUs are put there when all texts are read.
 
-// HostFacts returns the section of the host, new if need be; so do those below
-// with theirs.
-func (s *Sink) HostFacts() *facts.HostFacts { return section(&s.Facts.Host) }
-
-// PCI returns its section. The functions are put there when all texts are read.
-func (s *Sink) PCI() *facts.PCIFacts { return section(&s.Facts.PCI) }
-
-// KernelLog returns its section.
+func (s *Sink) GPUs() *facts.GPUFacts            { return section(&s.Facts.GPUs) }
+func (s *Sink) HostFacts() *facts.HostFacts      { return section(&s.Facts.Host) }
+func (s *Sink) PCI() *facts.PCIFacts             { return section(&s.Facts.PCI) }
 func (s *Sink) KernelLog() *facts.KernelLogFacts { return section(&s.Facts.KernelLog) }
-
-// IOMMU returns its section.
-func (s *Sink) IOMMU() *facts.IOMMUFacts { return section(&s.Facts.IOMMU) }
-
-// NUMA returns its section.
-func (s *Sink) NUMA() *facts.NUMAFacts { return section(&s.Facts.NUMA) }
-
-// Container returns its section.
+func (s *Sink) IOMMU() *facts.IOMMUFacts         { return section(&s.Facts.IOMMU) }
+func (s *Sink) NUMA() *facts.NUMAFacts           { return section(&s.Facts.NUMA) }
 func (s *Sink) Container() *facts.ContainerFacts { return section(&s.Facts.Container) }
-
-// Links returns its section.
-func (s *Sink) Links() *facts.LinkFacts { return section(&s.Facts.Links) }
-
-// NICs returns its section.
-func (s *Sink) NICs() *facts.NICFacts { return section(&s.Facts.NICs) }
-
-// Storage returns its section.
-func (s *Sink) Storage() *facts.StorageFacts { return section(&s.Facts.Storage) }
-
-// Logs returns its section.
-func (s *Sink) Logs() *facts.LogFacts { return section(&s.Facts.Logs) }
+func (s *Sink) Links() *facts.LinkFacts          { return section(&s.Facts.Links) }
+func (s *Sink) NICs() *facts.NICFacts            { return section(&s.Facts.NICs) }
+func (s *Sink) Storage() *facts.StorageFacts     { return section(&s.Facts.Storage) }
+func (s *Sink) Logs() *facts.LogFacts            { return section(&s.Facts.Logs) }
 
 // CPUList is a list of CPUs as the kernel writes it: "0-15,64-79".
 var CPUList = lazy.New(`^\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*$`)

@@ -221,6 +221,7 @@ func of(rank string, lines ...string) string {
 }
 
 func TestProgress(t *testing.T) {
+	unranked := strings.TrimPrefix(strings.ReplaceAll(status, " Rank {r}]", "]"), "[rank{r}]:")
 	for _, tt := range []struct {
 		name, text string
 		want       string
@@ -239,23 +240,15 @@ func TestProgress(t *testing.T) {
 			"a timeout of another group", of("0", dump) + strings.ReplaceAll(of("0", timedOut), "SeqNum=22", "SeqNum=99"),
 			`[{"group":"0(default_pg)","rank":0,"enqueued":24,"completed":21},{"rank":0,"seq":99,"op":"ALLREDUCE","elements":1024}]`,
 		},
-		{"no rank", strings.TrimPrefix(strings.ReplaceAll(status, " Rank {r}]", "]"), "[rank{r}]:"), `null`},
+		{"no rank", unranked, `null`},
+		{"rank5.log", unranked, `[{"group":"0(default_pg)","rank":5,"enqueued":81,"completed":21}]`},
 	} {
-		var list []facts.Progress
-		if logs := texttest.Parse("job.log", tt.text).Logs; logs != nil {
-			list = logs.Progress
-		}
+		list := texttest.Sections(tt.name, tt.text).Logs.Progress
 		for i := range list {
-			expect.That(t, list[i].Text != "" && list[i].Line != 0 && list[i].Source == "job.log", "%s: got %+v", tt.name, list[i])
+			expect.That(t, list[i].Text != "" && list[i].Line != 0 && list[i].Source == tt.name, "%s: got %+v", tt.name, list[i])
 			list[i].Text, list[i].Line, list[i].Source = "", 0, ""
 		}
 		raw := expect.Value(json.Marshal(list))(t)
 		expect.Equal(t, tt.want, strings.ReplaceAll(string(raw), `,"text":"","source":"","line":0`, ""), "%s", tt.name)
 	}
-}
-
-func TestProgressByFileName(t *testing.T) {
-	text := strings.TrimPrefix(strings.ReplaceAll(status, " Rank {r}]", "]"), "[rank{r}]:")
-	list := texttest.Parse("rank5.log", text).Logs.Progress
-	expect.That(t, len(list) == 1 && list[0].Rank == 5, "got %+v", list)
 }

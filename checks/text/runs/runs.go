@@ -39,7 +39,7 @@ func runsKind(r *recorder) *parse.Kind {
 			"esult |", "utcome |", "tatus |", "etting |", "onfig |", "NCCL", "RCCL", "libnccl", "librccl", // Headers of tables.
 			"eboot", "ower cycle", "ower-cycle", "pgraded", "owngraded", "nstalled", "swapped",
 		},
-		Prefilter: prefilter,
+		Skips: skips,
 		Line: func(_ *parse.Sink, l parse.Line) bool {
 			r.line(l)
 			return false
@@ -47,35 +47,27 @@ func runsKind(r *recorder) *parse.Kind {
 	}
 }
 
-// markKind says what a line is for a run.
+// markKind says what a line is for a run. Of one line, what begins a run comes first; from finished on, a mark tells its outcome.
 type markKind uint8
 
 const (
-	// prompt is a shell prompt, command a line that starts a program, heading one that says
-	// what the run below is, and banner how a program begins its output.
-	prompt markKind = iota
-	command
-	heading
-	banner
-	// variable is a line that sets one, unset one that takes it away, version what a library
-	// says about itself, made a communicator that was made, and change what somebody says was
-	// changed of the machine.
-	variable
-	unset
-	version
-	made
-	change
-	// finished is the closing line of a table, checked its count of wrong values, complaint a
-	// message that says something failed, exit how a process ended, passed the word of a
-	// test, step a step of a training, stopped a ^C, and word what a person says about the run.
-	finished
-	checked
-	complaint
-	exit
-	passed
-	step
-	stopped
-	word
+	prompt    markKind = iota // a shell prompt
+	command                   // a line that starts a program
+	heading                   // what the run below it is
+	banner                    // how a program begins its output
+	variable                  // a line that sets one
+	unset                     // one that takes variables away
+	version                   // what a library says about itself
+	made                      // a communicator was made
+	change                    // somebody says that the machine was changed
+	finished                  // the closing line of a table
+	checked                   // its count of wrong values
+	complaint                 // a message that something failed
+	exit                      // how a process ended
+	passed                    // the word of a test
+	step                      // a step of a training
+	stopped                   // a ^C
+	word                      // what a person says about the run
 )
 
 // mark is a line that tells something of runs.
