@@ -560,7 +560,7 @@ type Comparison struct {
 type Benchmark struct {
 	// Tool is "nccl-tests", "rccl-tests", "p2pBandwidthLatencyTest",
 	// "simpleP2P", "nvbandwidth", "perftest", "TransferBench", "osu",
-	// "rocm-bandwidth-test", "bandwidthTest", "pytorch" (a tensor copied by hand).
+	// "rocm-bandwidth-test", "pytorch" (a tensor copied by hand).
 	Tool string `json:"tool"`
 	// Test is what was measured, as the tool names it: "all_reduce",
 	// "device_to_device_memcpy_write_ce", "unidirectional, P2P enabled",

@@ -58,9 +58,7 @@ func NewReader() *Reader { return &Reader{found: make(map[string]*counted), whol
 func Parse(text string) ([]facts.KernelEvent, bool) {
 	r := NewReader()
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line[:min(len(line), maxLine)], "\r\n")
-		at, message := splitTime(line, r.seconds)
-		r.message(message, at)
+		r.Line(line, "", 0)
 	}
 	return r.Events()
 }
@@ -104,17 +102,6 @@ func (l *Reader) message(message string, at float64) {
 func (l *Reader) flush() {
 	l.add(l.pending, l.seconds)
 	l.pending = ""
-}
-
-// splitTime takes the time off a line. A line without one goes on with the
-// time of the line before.
-func splitTime(line string, before float64) (float64, string) {
-	head, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
-	at, err := facts.ParseFloat(head)
-	if !ok || err != nil || !(at >= 0 && at < 1e10) || strings.Trim(head, "0123456789.") != "" {
-		return before, line
-	}
-	return at, rest
 }
 
 // goesOn reports whether the NVIDIA driver goes on with this message in its

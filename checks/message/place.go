@@ -141,26 +141,22 @@ func codesIn(words, area string) []facts.Code {
 
 // cudaCode is the error of CUDA or HIP that a text holds, by name, words or number.
 func cudaCode(words string) (data.DriverError, bool) {
-	codes := data.DriverErrors().Codes
+	codes, i := data.DriverErrors().Codes, -1
 	if m := cudaName.FindStringSubmatch(words); m != nil {
-		for _, c := range codes {
-			if c.Name == m[1] || m[2] != "" && strings.EqualFold(c.Runtime, m[2]) {
-				return c, true
-			}
-		}
+		i = slices.IndexFunc(codes, func(c data.DriverError) bool {
+			return c.Name == m[1] || m[2] != "" && strings.EqualFold(c.Runtime, m[2])
+		})
 	}
-	if i := longest(words, len(codes), func(i int) string { return codes[i].Words }); i >= 0 {
-		return codes[i], true
+	if i < 0 {
+		i = longest(words, len(codes), func(i int) string { return codes[i].Words })
 	}
-	if m := cudaNumber.FindStringSubmatch(words); m != nil {
-		n, _ := strconv.Atoi(strings.Join(m[1:], ""))
-		for _, c := range codes {
-			if c.Code == n {
-				return c, true
-			}
-		}
+	if m := cudaNumber.FindStringSubmatch(words); i < 0 && m != nil {
+		i = slices.IndexFunc(codes, func(c data.DriverError) bool { return strconv.Itoa(c.Code) == strings.Join(m[1:], "") })
 	}
-	return data.DriverError{}, false
+	if i < 0 {
+		return data.DriverError{}, false
+	}
+	return codes[i], true
 }
 
 // errnoCode is the error of the operating system that a text holds, by name, words or

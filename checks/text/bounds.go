@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -28,8 +25,6 @@ const (
 	// maxNamed is how many files of a folder or an archive are listed by name that
 	// are not read; the rest is counted.
 	maxNamed = 20
-	// maxWhys is how many different reasons are distinguished for those.
-	maxWhys = 3
 	// maxDepth bounds archives in archives.
 	maxDepth = 3
 	// maxInMemory bounds what has to be held in memory whole: a zip inside
@@ -124,11 +119,11 @@ type listing struct {
 	skipped, unread tally
 }
 
-// tally counts by reason.
+// tally counts members, with why the first of them is not read; mixed is true where others are not for other reasons.
 type tally struct {
-	all    int
-	whys   map[string]int
-	unread facts.Unread
+	all   int
+	first problem
+	mixed bool
 }
 
 // pass lists a member that is not read.
@@ -150,11 +145,11 @@ func (l *listing) count(p problem, members int) {
 	if p.unread != "" {
 		at = &l.unread
 	}
-	at.all += members
-	at.unread = cmp.Or(at.unread, p.unread)
-	if len(at.whys) < maxNamed || at.whys[p.why] > 0 {
-		parse.Put(&at.whys, p.why, at.whys[p.why]+members)
+	if at.all == 0 {
+		at.first = p
 	}
+	at.all += members
+	at.mixed = at.mixed || p.why != at.first.why
 }
 
 // close lists those that were counted.
@@ -163,7 +158,10 @@ func (l *listing) close() {
 		if sum.all == 0 {
 			continue
 		}
-		p := problem{sum.reasons(), sum.unread}
+		p := sum.first
+		if sum.mixed {
+			p.why += "; and others"
+		}
 		if l.intake.full() && l != &l.intake.beyond {
 			l.intake.beyond.count(p, sum.all)
 			continue
@@ -174,15 +172,4 @@ func (l *listing) close() {
 		}
 		l.intake.list(facts.Text{Name: l.intake.unique(name), Problem: p.why, Unread: p.unread, More: sum.all})
 	}
-}
-
-// reasons gives the most frequent reasons.
-func (s tally) reasons() string {
-	whys := slices.SortedFunc(maps.Keys(s.whys), func(a, b string) int {
-		return cmp.Or(cmp.Compare(s.whys[b], s.whys[a]), strings.Compare(a, b))
-	})
-	if len(whys) > maxWhys {
-		whys = append(whys[:maxWhys], "and others")
-	}
-	return strings.Join(whys, "; ")
 }

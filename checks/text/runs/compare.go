@@ -19,7 +19,7 @@ func (r *recorder) finish() {
 	}
 	var all []*run
 	configured := map[string]bool{}
-	for _, s := range r.order {
+	for _, s := range r.sessions {
 		s.takeBefore(math.MaxInt)
 		s.close(lines[s.name])
 		maps.Copy(configured, s.configured)

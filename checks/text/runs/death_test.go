@@ -3,7 +3,6 @@ package runs_test
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -181,30 +180,6 @@ func FuzzDeaths(f *testing.F) {
 			expect.That(t, len(d.Text) <= 300 && len(d.Said) <= 300 && len(d.Class) <= 200 && len(d.File) <= 200 && len(d.Behind) <= 4, "too long: %+v", d)
 		}
 	})
-}
-
-func TestTorchrun(t *testing.T) {
-	f := texttest.Parse("job.log", `Failures:
-[1]:
-  time      : 2025-11-21_14:24:49
-  host      : node7
-  rank      : 0 (local_rank: 0)
-  exitcode  : -15 (pid: 3326)
-------------------------------------------------------------
-Root Cause (first observed failure):
-[0]:
-  time      : 2025-11-21_14:24:49
-  host      : node7
-  rank      : 13 (local_rank: 5)
-  exitcode  : -7 (pid: 3327)
-  error_file: <N/A>
-  traceback : Signal 7 (SIGBUS) received by PID 3327
-============================================================
-`)
-	i := slices.IndexFunc(f.Logs.Messages, func(m facts.Message) bool { return m.ID == "torch-first-failure" })
-	expect.Must(t, i >= 0 && f.Logs.Messages[i].Line == 8, "got %+v", f.Logs.Messages)
-	want := map[string]string{"time": "2025-11-21_14:24:49", "host": "node7", "rank": "13", "local_rank": "5", "exitcode": "-7", "signal": "SIGBUS"}
-	expect.NoDiff(t, want, f.Logs.Messages[i].Fields, "fields")
 }
 
 // The forms of PyTorch 2.9: the timeout names the collective, the status the group.

@@ -18,7 +18,7 @@ import (
 
 // New makes the kinds of this package for one reading.
 func New(s *parse.Sink) parse.Family {
-	r := &recorder{sink: s, texts: map[string]*session{}, headers: map[caption]string{}}
+	r := &recorder{sink: s, headers: map[caption]string{}}
 	s.Listen(r.hear)
 	return parse.Family{Kinds: []*parse.Kind{runsKind(r), matrixKind(r)}, Finish: r.finish}
 }
@@ -98,9 +98,9 @@ type mark struct {
 
 // recorder takes the marks of a reading.
 type recorder struct {
-	sink  *parse.Sink
-	texts map[string]*session
-	order []*session
+	sink *parse.Sink
+	// sessions are those of the texts so far.
+	sessions []*session
 	// headers are lines that may be headers of tables, and tabled the runs of tables.
 	headers map[caption]string
 	tabled  []*run
@@ -117,13 +117,11 @@ const (
 
 // session is that of the text that is being read.
 func (r *recorder) session() *session {
-	name := r.sink.Source()
-	s := r.texts[name]
-	if s == nil {
-		s = newSession(name)
-		r.texts[name] = s
-		r.order = append(r.order, s)
+	if n := len(r.sessions); n > 0 && r.sessions[n-1].name == r.sink.Source() {
+		return r.sessions[n-1]
 	}
+	s := newSession(r.sink.Source())
+	r.sessions = append(r.sessions, s)
 	return s
 }
 

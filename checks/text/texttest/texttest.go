@@ -5,11 +5,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -88,14 +86,6 @@ func EveryText(tb testing.TB) map[string]string {
 	}
 	all["messages"] = b.String()
 	return all
-}
-
-// RecordedLogs are the texts of fixtures/texts one after the other, some times.
-func RecordedLogs(tb testing.TB, times int) []byte {
-	tb.Helper()
-	all := EveryText(tb)
-	delete(all, "messages")
-	return bytes.Repeat([]byte(strings.Join(slices.Collect(maps.Values(all)), "")), times)
 }
 
 // Indented is the facts as JSON.
