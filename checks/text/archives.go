@@ -24,52 +24,57 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
+// packings are the forms of compression: their first bytes (RFC 1952, the .xz file format), their readers, and what they add to names.
+var packings = []struct {
+	name     string
+	is       func(head []byte) bool
+	open     func(io.Reader) (io.Reader, error)
+	suffixes []string
+}{
+	{"gzip", begins("\x1f\x8b"), func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }, []string{".gz", ".tgz"}},
+	{"bzip2", isBzip2, func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }, []string{".bz2"}},
+	{"xz", begins("\xfd7zXZ\x00"), func(r io.Reader) (io.Reader, error) { return xz.NewReader(r, xzDictionary) }, []string{".xz", ".txz"}},
+	{"zstd", files.IsZstd, func(r io.Reader) (io.Reader, error) { return files.NewFrugalZstdReader(r) }, []string{".zst", ".tzst"}},
+}
+
+func begins(magic string) func(head []byte) bool {
+	return func(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
+}
+
 // unpack reads what is compressed, or archived with compression: its first bytes
 // tell. packed is false for everything else.
 func (t *intake) unpack(ctx context.Context, in text, r *bufio.Reader, head []byte) (packed bool, err error) {
-	switch {
-	case bytes.HasPrefix(head, []byte(magicGzip)):
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken gzip: %w", err))
-		}
-		return true, t.unpacked(ctx, in, z, ".gz", ".tgz")
-	case isBzip2(head):
-		return true, t.unpacked(ctx, in, bzip2.NewReader(r), ".bz2")
-	case bytes.HasPrefix(head, []byte(magicXZ)):
-		z, err := xz.NewReader(r, xzDictionary)
-		if err != nil {
-			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken xz: %w", err))
-		}
-		return true, t.unpacked(ctx, in, z, ".xz", ".txz")
-	case files.IsZstd(head):
-		z, err := files.NewFrugalZstdReader(r)
-		if err != nil {
-			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken zstd: %w", err))
-		}
-		defer z.Close()
-		return true, t.unpacked(ctx, in, z, ".zst", ".tzst")
-	case isZip(head):
+	if isZip(head) {
 		raw, err := t.inMemory(r, "a zip in a pipe or an archive")
 		if err != nil {
 			return true, t.unreadable(ctx, in.list, in.name, err)
 		}
 		return true, t.zip(ctx, in, bytes.NewReader(raw), int64(len(raw)))
-	default:
-		return false, nil
 	}
+	for _, p := range packings {
+		if !p.is(head) {
+			continue
+		}
+		z, err := p.open(r)
+		if err != nil {
+			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken %s: %w", p.name, err))
+		}
+		if c, ok := z.(interface{ Close() }); ok {
+			defer c.Close()
+		}
+		return true, t.unpacked(ctx, in, z, p.suffixes...)
+	}
+	return false, nil
 }
-
-// The first bytes of what is compressed (RFC 1952, the .xz file format).
-const (
-	magicGzip = "\x1f\x8b"
-	magicXZ   = "\xfd7zXZ\x00"
-)
 
 // IsArchive reports whether a file that begins so is an archive, or compressed.
 func IsArchive(head []byte) bool {
-	begins := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
-	return begins(magicGzip) || begins(magicXZ) || files.IsZstd(head) || isBzip2(head) || isZip(head) || isTar(head)
+	for _, p := range packings {
+		if p.is(head) {
+			return true
+		}
+	}
+	return isZip(head) || isTar(head)
 }
 
 func isBzip2(head []byte) bool {

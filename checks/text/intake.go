@@ -119,8 +119,8 @@ func Read(ctx context.Context, paths []string, options Options) (Result, error) 
 	if len(paths) == 1 {
 		t.alone = paths[0]
 	}
-	for i, path := range paths {
-		if err := t.argument(ctx, path, len(paths)-i-1); err != nil {
+	for _, path := range paths {
+		if err := t.path(ctx, path); err != nil {
 			return Result{}, err
 		}
 	}
@@ -199,26 +199,6 @@ func (t *intake) ended(ctx context.Context) (bool, error) {
 		t.stopped = cmp.Or(t.stopped, ErrDeadline)
 	}
 	return t.stopped != nil, nil
-}
-
-// argument reads one argument. A pipe, whose writer may not come, leaves half of
-// the time to those after it.
-func (t *intake) argument(ctx context.Context, path string, after int) error {
-	at, bounded := ctx.Deadline()
-	if !bounded || after == 0 {
-		return t.path(ctx, path)
-	}
-	info, err := t.stat(ctx, path)
-	if path != "-" && (err != nil || info.IsDir() || info.Mode().IsRegular()) {
-		return t.path(ctx, path)
-	}
-	half, stop := context.WithTimeout(ctx, time.Until(at)/2)
-	defer stop()
-	err = t.path(half, path)
-	if errors.Is(t.stopped, ErrDeadline) && ctx.Err() == nil {
-		t.stopped = nil
-	}
-	return err
 }
 
 func (t *intake) stat(ctx context.Context, path string) (fs.FileInfo, error) {

@@ -375,8 +375,6 @@ func sameOrMixed(known, seen string) string {
 //	ncclCommInitRank comm 0x7f rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0x5a - Init START
 //	ncclCommSplit comm 0x7f rank 0 nranks 2 ... parent 0x7e splitCount 1 color 0 key 0- Init START
 //	comm 0x7f rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0 MNNVL 0
-//	comm 0x7f rank 0 nranks 4                                         (2.2, 2.3)
-//	comm 0x7f rank 0 nranks 4 cudaDev 0 nvmlDev 0                     (2.4)
 func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker) bool {
 	pointer := wordAfter(body, "comm ")
 	rank, ok := numberAfter(body, " rank ")
@@ -390,13 +388,11 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 		}
 		return true
 	}
-	what := uint8(0)
+	what := uint8(started)
 	switch {
-	case strings.Contains(body, "- Init START"):
-		what = started
 	case strings.Contains(body, "- Init COMPLETE"):
 		what = completed
-	case !oldStart.MatchString(body):
+	case !strings.Contains(body, "- Init START"):
 		return false
 	}
 	ranks, ok := numberAfter(body, " nranks ")
@@ -407,7 +403,7 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 	if c == nil {
 		return true
 	}
-	if what != 0 && rank < c.Ranks { // 2.2 to 2.4 do not say that a start is complete: it only names the ranks.
+	if rank < c.Ranks {
 		n.mark(c, rank, what)
 	}
 	var device *int
@@ -430,9 +426,6 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 	}
 	return true
 }
-
-// oldStart is how NCCL 2.2 to 2.4 report the start of a communicator.
-var oldStart = lazy.New(`^comm 0x[0-9a-f]+ rank \d+ nranks \d+(?: cudaDev \d+ nvmlDev \d+)?$`)
 
 // find returns the communicator that a line speaks of, new if need be. Where
 // the line bears no commId (before 2.16, and those split off since 2.23), its
