@@ -19,9 +19,8 @@ const (
 	MaxEvents = 512
 	// maxMessage bounds a message, in bytes, as KernelEvent promises.
 	maxMessage = 300
-	// maxLine bounds what is looked at of one line: the kernel's own bound
-	// of a record is 1024 bytes and a prefix (LOG_LINE_MAX,
-	// kernel/printk/printk.c).
+	// maxLine bounds what is looked at of one line: the kernel's records have 1024 bytes and a prefix
+	// (LOG_LINE_MAX, kernel/printk/printk.c).
 	maxLine = 4 << 10
 )
 
@@ -158,9 +157,8 @@ const (
 // egress control (PCI_ACS_RR, PCI_ACS_CR, PCI_ACS_EC, include/uapi/linux/pci_regs.h).
 const redirects = 0x04 | 0x08 | 0x20
 
-// leastBridgeWindow is the least size at which a bridge's window without room
-// is worth an event. Windows of a few MiB are what the kernel would like for
-// empty slots; a GPU's memory needs 256 MiB at the least.
+// leastBridgeWindow is the least size at which a bridge's window without room is worth an event: a GPU's memory needs
+// 256 MiB, and the kernel would like a few MiB for empty slots.
 const leastBridgeWindow = 256 << 20
 
 // room is how the kernel words that a BAR or the window of a bridge has room in the end,

@@ -97,14 +97,11 @@ type Result struct {
 	Recording string
 }
 
-// Read examines files, folders, archives and standard input ("-"), and returns
-// the facts that their texts tell. A recording of gpudoctor's own among them
-// (a snapshot, or a facts file) describes the machine, and the texts of what
-// happened there.
+// Read examines files, folders, archives and standard input ("-"), and returns the facts that their texts tell. A
+// recording of gpudoctor's own among them (a snapshot, or a facts file) describes the machine.
 //
-// What cannot be read is listed with the reason, and the rest is read. When the
-// deadline of the context or MaxBytes is reached, the facts are those of what was
-// read until then. A context that is cancelled gives its cause.
+// What cannot be read is listed with the reason. When the deadline of the context or MaxBytes is reached, the facts are
+// those of what was read until then. A context that is cancelled gives its cause.
 func Read(ctx context.Context, paths []string, options Options) (Result, error) {
 	if options.Progress == nil {
 		options.Progress = func(string) {}
@@ -307,9 +304,8 @@ type found struct {
 	problem problem
 }
 
-// folder reads the files of a folder. They are listed before the first is read, so
-// that those are known that a bound leaves unread. Their names begin with the folder's
-// where it is not the only one: those of two folders are distinct then, and are paths.
+// folder reads the files of a folder, which are listed first, so that those are known that a bound leaves unread. Their
+// names begin with the folder's where it is not the only one.
 func (t *intake) folder(ctx context.Context, path string) error {
 	shown := "."
 	if t.alone == "" {

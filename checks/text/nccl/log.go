@@ -124,9 +124,8 @@ func (n *log) line(s *parse.Sink, l parse.Line) bool {
 // speaker is who wrote a line: the text "host:pid", and its host.
 type speaker struct{ process, host string }
 
-// split takes a line apart: what NCCL says, who, and the words "NCCL INFO "
-// or "NCCL WARN ". Where two processes wrote into one line, the last one
-// counts: the first one's is cut.
+// split takes a line apart: what NCCL says, who, and "NCCL INFO " or "NCCL WARN ". Where two processes wrote into
+// one line, the last one counts: the first one's is cut.
 func split(text string) (body string, who speaker, level string) {
 	rest := text
 	for {
@@ -149,9 +148,8 @@ func split(text string) (body string, who speaker, level string) {
 	return strings.TrimRight(body, " \t"), who, level
 }
 
-// speakerOf reads "host:pid:tid [dev] " at the end of what stands before
-// "NCCL INFO". Launchers put their own words right before it: "[1,0]<stdout>:",
-// "0: ", "(RayWorkerWrapper pid=3, ip=10.0.0.2) ".
+// speakerOf reads "host:pid:tid [dev] " at the end of what stands before "NCCL INFO". Launchers put their own words
+// right before it: "[1,0]<stdout>:", "(RayWorkerWrapper pid=3, ip=10.0.0.2) ".
 func speakerOf(before string) speaker {
 	before = strings.TrimRight(before, " ")
 	if strings.HasSuffix(before, "]") {
@@ -427,10 +425,8 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 	return true
 }
 
-// find returns the communicator that a line speaks of, new if need be. Where
-// the line bears no commId (before 2.16, and those split off since 2.23), its
-// ranks are put together by their number: a rank that is there already begins
-// another communicator.
+// find returns the communicator that a line speaks of, new if need be. Where the line bears no commId (before 2.16, and
+// those split off since 2.23), a rank that is there already begins another communicator.
 func (n *log) find(s *parse.Sink, l parse.Line, body, pointer string, what uint8, rank, ranks int) *comm {
 	id := wordAfter(body, " commId ")
 	if id != "" {

@@ -14,9 +14,8 @@ import (
 
 // Sink takes what parsers read and builds the facts.
 type Sink struct {
-	// Facts is the document under construction. Parsers append to the
-	// sections of texts (Launches, Software, Benchmarks) themselves; for
-	// what several texts describe, they use the methods of Sink.
+	// Facts is the document under construction. Parsers append to Launches and Benchmarks themselves; for what
+	// several texts describe, they use the methods of Sink.
 	Facts *facts.Facts
 
 	name   string
@@ -112,16 +111,14 @@ func (s *Sink) Prompt() Prompt {
 // Host is the host that the last shell prompt named, or empty.
 func (s *Sink) Host() string { return s.Prompt().Host }
 
-// Told notes that a line tells a value of a fact. fact is its path as rules
-// write it: "container.shm.size_bytes", "env.variables[NCCL_DEBUG]". Of a
-// structure, to which value points, all parts that are set are reported there.
+// Told notes that a line tells a value of a fact, by its path as rules write it: "env.variables[NCCL_DEBUG]". Of a
+// structure, to which value points, these are all parts that are set.
 func (s *Sink) Told(fact string, value any, l Line) {
 	valuesIn(fact, value, func(fact string, told said) { s.ledger.note(fact, told.value, s.name, l.Number) })
 }
 
-// Watch notes that what changes next in a structure of the facts, to which
-// object points, is told by a line. It ends when the reader looks at another
-// line, so that nothing is ever put down to a line that came before it.
+// Watch notes that what changes next in a structure of the facts, to which object points, is told by a line. It ends
+// when the reader looks at another line: nothing is put down to a line that came before it.
 func (s *Sink) Watch(fact string, object any, l Line) {
 	s.ledger.watch(fact, object, s.name, l.Number)
 }
@@ -190,9 +187,8 @@ func (s *Sink) Indexed(index int) bool {
 	return false
 }
 
-// GPUAt returns the GPU of a management library's index, if the text says so
-// no address. Once another text tells the addresses, the two become one;
-// else the GPU is called "GPU3". Pairs of such GPUs are named likewise.
+// GPUAt returns the GPU of a management library's index, where the text tells no address. It is called "GPU3", also in
+// pairs, unless another text tells the addresses.
 func (s *Sink) GPUAt(index int, l Line) *facts.GPU {
 	g := s.GPU(GPUName(index), l)
 	g.Index = cmp.Or(g.Index, &index)

@@ -1,7 +1,5 @@
-// Package runs separates the runs of a program in transcripts and in the files of a
-// ticket, finds the outcome of each, and compares those that differ in one
-// thing: people try a job with and without a setting, on two GPUs and on four. It also reads how
-// the processes of a job ended, and how far each rank came before a watchdog ended it.
+// Package runs separates the runs of a program in transcripts and in the files of a ticket, finds the outcome of each,
+// and compares those that differ in one thing. It also reads how the processes of a job ended, and how far each came.
 //
 // Lines leave marks while they are read. A session goes over those of a text, in order, and makes runs of them.
 package runs
