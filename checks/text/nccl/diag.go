@@ -10,7 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// diagKind are the reports that NCCL 2.31, and RCCL after it, writes of itself: before the first collective with
+// diagKind are the reports that NCCL 2.31, and RCCL after it, writes about itself: before the first collective with
 // NCCL_RUN_DIAGNOSTICS=1 (it moves and compares data between each pair of GPUs), with NCCL_RUN_RAS_DIAGNOSTICS=1, and on request
 // through ncclras -D (it compares what the ranks say about themselves). Each line begins with host and process:
 //
