@@ -170,6 +170,6 @@ func (s *scanner) takersBefore() int32 {
 // close ends the reading.
 func (s *scanner) close() {
 	close(s.stop)
-	for range s.chunks { //nolint:revive // Until the goroutine has seen it.
+	for range s.chunks { // Until the goroutine has seen it.
 	}
 }

@@ -238,19 +238,40 @@ func Put[K comparable, V any](m *map[K]V, key K, value V) {
 	(*m)[key] = value
 }
 
-// The sections of the facts, each new if need be. The functions of PCI and the GPUs are put there when all texts are read.
+// The functions of PCI and the GPUs are put into their sections when all texts are read.
 
-func (s *Sink) GPUs() *facts.GPUFacts            { return section(&s.Facts.GPUs) }
-func (s *Sink) HostFacts() *facts.HostFacts      { return section(&s.Facts.Host) }
-func (s *Sink) PCI() *facts.PCIFacts             { return section(&s.Facts.PCI) }
+// GPUs returns the section of the GPUs, new if need be; so do those below with theirs.
+func (s *Sink) GPUs() *facts.GPUFacts { return section(&s.Facts.GPUs) }
+
+// HostFacts returns its section.
+func (s *Sink) HostFacts() *facts.HostFacts { return section(&s.Facts.Host) }
+
+// PCI returns its section.
+func (s *Sink) PCI() *facts.PCIFacts { return section(&s.Facts.PCI) }
+
+// KernelLog returns its section.
 func (s *Sink) KernelLog() *facts.KernelLogFacts { return section(&s.Facts.KernelLog) }
-func (s *Sink) IOMMU() *facts.IOMMUFacts         { return section(&s.Facts.IOMMU) }
-func (s *Sink) NUMA() *facts.NUMAFacts           { return section(&s.Facts.NUMA) }
+
+// IOMMU returns its section.
+func (s *Sink) IOMMU() *facts.IOMMUFacts { return section(&s.Facts.IOMMU) }
+
+// NUMA returns its section.
+func (s *Sink) NUMA() *facts.NUMAFacts { return section(&s.Facts.NUMA) }
+
+// Container returns its section.
 func (s *Sink) Container() *facts.ContainerFacts { return section(&s.Facts.Container) }
-func (s *Sink) Links() *facts.LinkFacts          { return section(&s.Facts.Links) }
-func (s *Sink) NICs() *facts.NICFacts            { return section(&s.Facts.NICs) }
-func (s *Sink) Storage() *facts.StorageFacts     { return section(&s.Facts.Storage) }
-func (s *Sink) Logs() *facts.LogFacts            { return section(&s.Facts.Logs) }
+
+// Links returns its section.
+func (s *Sink) Links() *facts.LinkFacts { return section(&s.Facts.Links) }
+
+// NICs returns its section.
+func (s *Sink) NICs() *facts.NICFacts { return section(&s.Facts.NICs) }
+
+// Storage returns its section.
+func (s *Sink) Storage() *facts.StorageFacts { return section(&s.Facts.Storage) }
+
+// Logs returns its section.
+func (s *Sink) Logs() *facts.LogFacts { return section(&s.Facts.Logs) }
 
 // CPUList is a list of CPUs as the kernel writes it: "0-15,64-79".
 var CPUList = lazy.New(`^\d{1,5}(?:-\d{1,5})?(?:,\d{1,5}(?:-\d{1,5})?)*$`)

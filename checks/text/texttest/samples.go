@@ -12,11 +12,16 @@ import (
 //go:embed samples.txtar
 var samples []byte
 
-// Samples are the texts that several packages read: LspciVerbose is a root port and a GPU below it, from lspci -vvv, NvsmiTableText
-// is nvidia-smi's table, and NCCLTestsTable the output of all_reduce_perf.
+// Samples are the texts that several packages read.
+var Samples = txtar.Parse(samples).Files
+
 var (
-	Samples                                      = txtar.Parse(samples).Files
-	LspciVerbose, NvsmiTableText, NCCLTestsTable = string(Samples[0].Data), string(Samples[1].Data), string(Samples[2].Data)
+	// LspciVerbose is a root port and a GPU below it, from lspci -vvv.
+	LspciVerbose = string(Samples[0].Data)
+	// NvsmiTableText is nvidia-smi's table.
+	NvsmiTableText = string(Samples[1].Data)
+	// NCCLTestsTable is the output of all_reduce_perf.
+	NCCLTestsTable = string(Samples[2].Data)
 )
 
 // PCIDevice returns a PCI function of a text's facts.
