@@ -335,15 +335,11 @@ type Communicator struct {
 	Nodes int `json:"nodes,omitempty"`
 	// Hosts are the hosts whose ranks are in the log.
 	Hosts []string `json:"hosts,omitempty"`
-	// Started and Completed count the ranks that began and that completed their
-	// initialization; Incomplete are those that only began it, at most 32.
-	Started    int   `json:"started"`
-	Completed  int   `json:"completed"`
-	Incomplete []int `json:"incomplete,omitempty"`
-	// Channels are counted by kind: "coll", "collnet", "nvls", "p2p".
-	Channels map[string]int `json:"channels,omitempty"`
-	Source   string         `json:"source"`
-	Line     int            `json:"line"`
+	// Started and Completed count the ranks that began and that completed their initialization.
+	Started   int    `json:"started"`
+	Completed int    `json:"completed"`
+	Source    string `json:"source"`
+	Line      int    `json:"line"`
 }
 
 // Transport is the transport of channels of NCCL or RCCL.
@@ -564,7 +560,7 @@ type Comparison struct {
 type Benchmark struct {
 	// Tool is "nccl-tests", "rccl-tests", "p2pBandwidthLatencyTest",
 	// "simpleP2P", "nvbandwidth", "perftest", "TransferBench", "osu",
-	// "rocm-bandwidth-test", "bandwidthTest", "pytorch" (a tensor copied by hand).
+	// "rocm-bandwidth-test", "pytorch" (a tensor copied by hand).
 	Tool string `json:"tool"`
 	// Test is what was measured, as the tool names it: "all_reduce",
 	// "device_to_device_memcpy_write_ce", "unidirectional, P2P enabled",

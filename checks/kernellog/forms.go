@@ -3,7 +3,6 @@ package kernellog
 import (
 	"cmp"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -29,10 +28,6 @@ var leading = lazy.New(`^(?:NVRM: )?(?:GPU(?: at PCI:)? ?)?(?:([\w-]+) )?([0-9a-
 
 // device returns the address that a message begins with, and the driver before it.
 func device(text string) (driver, address string) {
-	// Few messages have an address there, and most of them are seen by a look.
-	if head, _, _ := strings.Cut(text[:min(len(text), 64)], "("); strings.Count(head, ":") < 2 {
-		return "", ""
-	}
 	groups := leading.FindStringSubmatch(text)
 	if groups == nil {
 		return "", ""

@@ -19,9 +19,8 @@ const (
 	MaxEvents = 512
 	// maxMessage bounds a message, in bytes, as KernelEvent promises.
 	maxMessage = 300
-	// maxLine bounds what is looked at of one line: the kernel's own bound
-	// of a record is 1024 bytes and a prefix (LOG_LINE_MAX,
-	// kernel/printk/printk.c).
+	// maxLine bounds what is looked at of one line: the kernel's records have 1024 bytes and a prefix
+	// (LOG_LINE_MAX, kernel/printk/printk.c).
 	maxLine = 4 << 10
 )
 
@@ -31,8 +30,8 @@ type counted struct {
 	forms map[string]int
 }
 
-// log collects events from lines.
-type log struct {
+// Reader finds events in the lines of kernel logs: what dmesg, dmesg -T, journalctl -k or a syslog daemon writes, whole or cut.
+type Reader struct {
 	found map[string]*counted
 	order []*counted
 	whole bool
@@ -50,25 +49,34 @@ type log struct {
 	seen int
 }
 
-func newLog() *log {
-	return &log{found: make(map[string]*counted), whole: true}
-}
+// NewReader returns a reader that has read nothing yet.
+func NewReader() *Reader { return &Reader{found: make(map[string]*counted), whole: true} }
 
 // Parse turns lines "seconds.micros message" into events, in order
 // of time, equal ones counted. It is false when there were too many.
 func Parse(text string) ([]facts.KernelEvent, bool) {
-	log := newLog()
+	r := NewReader()
 	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line[:min(len(line), maxLine)], "\r\n")
-		at, message := splitTime(line, log.seconds)
-		log.line(message, at)
+		r.Line(line, "", 0)
 	}
-	log.flush()
-	return log.events(), log.whole
+	return r.Events()
 }
 
-// line reads one line without its time.
-func (l *log) line(message string, at float64) {
+// Line reads a line, and reports whether it reports an event or belongs to
+// one. source and number are where it stands.
+func (l *Reader) Line(line, source string, number int) bool {
+	seconds, host, message := Message(line)
+	if source != l.source {
+		l.flush()
+	}
+	before, seen := len(l.order), l.seen
+	l.host, l.source, l.number = host, source, number
+	l.message(message, seconds)
+	return l.pending != "" || len(l.order) != before || l.seen != seen
+}
+
+// message reads one line without what stands before its message.
+func (l *Reader) message(message string, at float64) {
 	// /dev/kmsg writes a newline inside a record as an escape
 	// (kernel/printk/printk.c, msg_add_ext_text).
 	for part := range strings.SplitSeq(message, `\x0a`) {
@@ -90,20 +98,9 @@ func (l *log) line(message string, at float64) {
 }
 
 // flush takes a message that would go on, and does not.
-func (l *log) flush() {
+func (l *Reader) flush() {
 	l.add(l.pending, l.seconds)
 	l.pending = ""
-}
-
-// splitTime takes the time off a line. A line without one goes on with the
-// time of the line before.
-func splitTime(line string, before float64) (float64, string) {
-	head, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
-	at, err := facts.ParseFloat(head)
-	if !ok || err != nil || !(at >= 0 && at < 1e10) || strings.Trim(head, "0123456789.") != "" {
-		return before, line
-	}
-	return at, rest
 }
 
 // goesOn reports whether the NVIDIA driver goes on with this message in its
@@ -120,11 +117,11 @@ func continuation(message string) (string, bool) {
 }
 
 // add counts a message if it reports an event.
-func (l *log) add(message string, at float64) {
+func (l *Reader) add(message string, at float64) {
 	if message == "" {
 		return
 	}
-	l.severity(message)
+	l.apei = cmp.Or(severityForm.First(message), l.apei)
 	if event, form, ok := classify(message); ok && l.completes(&event) {
 		event.Seconds = at
 		l.count(event, form, message)
@@ -135,7 +132,7 @@ func (l *log) add(message string, at float64) {
 
 // completes adds to an event what the lines before it tell, and reports whether it is
 // one: some forms of message are worth an event in some cases only.
-func (l *log) completes(event *facts.KernelEvent) bool {
+func (l *Reader) completes(event *facts.KernelEvent) bool {
 	switch event.ID {
 	case "kernel-aer-firmware":
 		if l.apei != "" {
@@ -160,9 +157,8 @@ const (
 // egress control (PCI_ACS_RR, PCI_ACS_CR, PCI_ACS_EC, include/uapi/linux/pci_regs.h).
 const redirects = 0x04 | 0x08 | 0x20
 
-// leastBridgeWindow is the least size at which a bridge's window without room
-// is worth an event. Windows of a few MiB are what the kernel would like for
-// empty slots; a GPU's memory needs 256 MiB at the least.
+// leastBridgeWindow is the least size at which a bridge's window without room is worth an event: a GPU's memory needs
+// 256 MiB, and the kernel would like a few MiB for empty slots.
 const leastBridgeWindow = 256 << 20
 
 // room is how the kernel words that a BAR or the window of a bridge has room in the end,
@@ -172,7 +168,7 @@ var room = lazy.New(`^[\w-]+ ((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2
 
 // assigned drops the event of a BAR or window that found no room and is assigned in a
 // later pass, at the same size: it is in order.
-func (l *log) assigned(message string) {
+func (l *Reader) assigned(message string) {
 	if !strings.Contains(message, ": assigned") {
 		return
 	}
@@ -215,20 +211,9 @@ func sizeOfWindow(resource string) int64 {
 	return int64(last-first) + 1
 }
 
-// severity follows the lines in which the kernel passes on an error that the firmware
-// handled first: the severity comes before the device (drivers/firmware/efi/cper.c).
-func (l *log) severity(message string) {
-	if strings.Contains(message, "[Hardware Error]:") {
-		l.apei = cmp.Or(trailing(message, "event severity: "), l.apei)
-	}
-}
-
-// trailing returns what follows the marker, up to the next blank.
-func trailing(message, marker string) string {
-	_, rest, _ := strings.Cut(message, marker)
-	word, _, _ := strings.Cut(rest, " ")
-	return strings.TrimRight(word, ",;")
-}
+// severityForm is the line in which the kernel passes on how severe an error is that the firmware
+// handled first: it comes before that of the device (drivers/firmware/efi/cper.c).
+var severityForm = lazy.New(`\[Hardware Error\]:.*event severity: ([^ ,;]+)`)
 
 // isFatal says whether the words of a line call the event fatal; nil if
 // they leave it open.
@@ -244,7 +229,7 @@ func isFatal(words string) *bool {
 
 // count adds one to an event, or begins it. Events are equal when their form is, and all
 // else that the form takes out of the line.
-func (l *log) count(event facts.KernelEvent, form, message string) {
+func (l *Reader) count(event facts.KernelEvent, form, message string) {
 	event.Host, event.Source, event.Line = l.host, l.source, l.number
 	l.seen++
 	key := l.key(event, form)
@@ -263,7 +248,7 @@ func (l *log) count(event facts.KernelEvent, form, message string) {
 }
 
 // key distinguishes events: by their form, and by all else that it takes out of the line but the driver.
-func (l *log) key(e facts.KernelEvent, form string) string {
+func (l *Reader) key(e facts.KernelEvent, form string) string {
 	fields := maps.Clone(e.Fields)
 	delete(fields, driverField)
 	return fmt.Sprintf("%s %d %d %t %s %q %s", form, orNone(e.Code), orNone(e.BAR), orNone(e.Fatal), e.Address, fields, l.host)
@@ -277,9 +262,10 @@ func orNone[T any](v *T) []T {
 	return []T{*v}
 }
 
-// events returns what was found. Of two forms that come along with each other
-// the more frequent one counts.
-func (l *log) events() []facts.KernelEvent {
+// Events returns what was found in all lines so far, in order of the time since boot as far as lines tell it. Of two forms that
+// come along with each other the more frequent one counts. It is false when there were more events than are kept.
+func (l *Reader) Events() ([]facts.KernelEvent, bool) {
+	l.flush()
 	events := make([]facts.KernelEvent, 0, len(l.order))
 	for _, c := range l.order {
 		for _, n := range c.forms {
@@ -288,5 +274,5 @@ func (l *log) events() []facts.KernelEvent {
 		events = append(events, c.event)
 	}
 	slices.SortStableFunc(events, func(a, b facts.KernelEvent) int { return cmp.Compare(a.Seconds, b.Seconds) })
-	return events
+	return events, l.whole
 }

@@ -100,42 +100,6 @@ func TestKernelLogEvents(t *testing.T) {
 			{Kind: "nvrm", Message: "NVRM: API mismatch: the client has the version 550.54.14, but this kernel module has the version 545.23.08.  Please", Seconds: 40, Count: 2},
 			{Kind: "xid", Code: new(48), Address: "0000:56:00.0", Message: "NVRM: Xid (PCI:0000:56:00): 48, pid=1", Seconds: 41.1, Count: 1},
 		}},
-		{"drivers, links, windows and memory", `
-1.0 pci 0000:56:00.0: BAR 1 [mem size 0x2000000000 64bit pref]: can't assign; no space
-1.1 pci 0000:56:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 16.0 GT/s PCIe x2 link at 0000:55:00.0 (capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)
-2.0 NVRM: GPU 0000:57:00.0: RmInitAdapter failed! (0x62:0xffff:1863)
-2.1 nvidia: probe of 0000:58:00.0 failed with error -1
-2.2 nvidia 0000:59:00.0: probe with driver nvidia failed with error -1
-3.0 pcieport 0000:50:01.0: pciehp: Slot(5): Link Down
-4.0 amdgpu 0000:05:00.0: amdgpu: socket: 0, die: 0 2 uncorrectable hardware errors detected in xgmi_wafl block
-4.1 amdgpu 0000:05:00.0: amdgpu: GPU reset begin!
-4.2 [drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring sdma0 timeout, signaled seq=1, emitted seq=2
-5.0 oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),task=python3,pid=2343,uid=0
-5.1 Memory cgroup out of memory: Killed process 2343 (python3) total-vm:1kB
-`, []facts.KernelEvent{
-			{Kind: "bar", Address: "0000:56:00.0", BAR: new(1), SizeBytes: 128 << 30, Message: "pci 0000:56:00.0: BAR 1 [mem size 0x2000000000 64bit pref]: can't assign; no space", Seconds: 1, Count: 1},
-			{Kind: "pcie-link", Address: "0000:56:00.0", Message: "pci 0000:56:00.0: 31.504 Gb/s available PCIe bandwidth, limited by 16.0 GT/s PCIe x2 link at 0000:55:00.0 (capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)", Seconds: 1.1, Count: 1},
-			{Kind: "nvrm", Address: "0000:57:00.0", Message: "NVRM: GPU 0000:57:00.0: RmInitAdapter failed! (0x62:0xffff:1863)", Seconds: 2, Count: 1},
-			{Kind: "nvrm", Address: "0000:58:00.0", Message: "nvidia: probe of 0000:58:00.0 failed with error -1", Seconds: 2.1, Count: 1},
-			{Kind: "nvrm", Address: "0000:59:00.0", Message: "nvidia 0000:59:00.0: probe with driver nvidia failed with error -1", Seconds: 2.2, Count: 1},
-			{Kind: "pcie-link", Address: "0000:50:01.0", Message: "pcieport 0000:50:01.0: pciehp: Slot(5): Link Down", Seconds: 3, Count: 1},
-			{Kind: "amdgpu", Address: "0000:05:00.0", Message: "amdgpu 0000:05:00.0: amdgpu: socket: 0, die: 0 2 uncorrectable hardware errors detected in xgmi_wafl block", Seconds: 4, Count: 1},
-			{Kind: "amdgpu", Address: "0000:05:00.0", Message: "amdgpu 0000:05:00.0: amdgpu: GPU reset begin!", Seconds: 4.1, Count: 1},
-			{Kind: "amdgpu", Message: "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring sdma0 timeout, signaled seq=1, emitted seq=2", Seconds: 4.2, Count: 1},
-			{Kind: "oom", Message: "Memory cgroup out of memory: Killed process 2343 (python3) total-vm:1kB", Seconds: 5.1, Count: 1},
-		}},
-		{"AMD GPUs without room", `
-1.000000 [drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16).
-1.100000 amdgpu 0000:05:00.0: amdgpu: Not enough PCI address space for a large BAR.
-1.200000 amdgpu: probe of 0000:c5:00.0 failed with error -12
-1.300000 amdgpu 0000:c6:00.0: probe with driver amdgpu failed with error -22
-1.400000 snd_hda_intel: probe of 0000:05:00.1 failed with error -12
-`, []facts.KernelEvent{
-			{Kind: "bar", Message: "[drm:amdgpu_device_resize_fb_bar [amdgpu]] *ERROR* Problem resizing BAR0 (-16).", Seconds: 1, Count: 1},
-			{Kind: "bar", Address: "0000:05:00.0", Message: "amdgpu 0000:05:00.0: amdgpu: Not enough PCI address space for a large BAR.", Seconds: 1.1, Count: 1},
-			{Kind: "amdgpu", Address: "0000:c5:00.0", Code: new(12), Message: "amdgpu: probe of 0000:c5:00.0 failed with error -12", Seconds: 1.2, Count: 1},
-			{Kind: "amdgpu", Address: "0000:c6:00.0", Code: new(22), Message: "amdgpu 0000:c6:00.0: probe with driver amdgpu failed with error -22", Seconds: 1.3, Count: 1},
-		}},
 	} {
 		events, whole := Parse(tt.log)
 		for i := range events { // TestForms holds these.

@@ -9,13 +9,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
-// Reader finds events in the lines of kernel logs that people send:
-// what dmesg, dmesg -T, journalctl -k or a syslog daemon writes, whole or cut.
-type Reader struct{ log *log }
-
-// NewReader returns a reader that has read nothing yet.
-func NewReader() *Reader { return &Reader{log: newLog()} }
-
 // Anchors are literals of which each line holds one that can tell of
 // an event, or that belongs to one.
 func Anchors() []string {
@@ -31,11 +24,11 @@ func Anchors() []string {
 // dmesg -x ("kern  :err   :"), the time of a syslog daemon or of journalctl with
 // the host ("Aug 19 10:21:07 node7 kernel:", "2025-08-19T10:21:07+0200 node7
 // kernel:") or dmesg's own ISO time, the level of a raw log ("<4>"), the time
-// since boot ("[   12.803392]"), that of dmesg -T ("[Tue Aug 19 10:21:07
+// since boot ("[   12.803392]", or bare), that of dmesg -T ("[Tue Aug 19 10:21:07
 // 2025]") and of dmesg -e ("[Jan21 10:15]", "[  +0.000844]" after the line
 // before), the processor ("[    C12]"), and "kernel:" again.
 var prefix = lazy.New(`^\s*(?:[a-z]+ *:[a-z]+ *: )?(?:(?:\p{L}{3,5}\.? {1,2}\d{1,2} \d\d:\d\d:\d\d|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*)\s+(?:(?P<host>[A-Za-z0-9][\w.-]*)\s+kernel(?:\[\d*\])?:\s*)?)?` +
-	`(?:kern\s*:\s*\w+\s*:\s*)?(?:<\d{1,3}>)?\s*(?:\[\s*(?P<seconds>\d{1,9}\.\d{1,9})\s*\]|\[[A-Z][a-z]{2} [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4}\]|\[[A-Z][a-z]{2} {0,2}\d{1,2} \d\d:\d\d\]|\[\s*\+\d{1,9}\.\d{1,9}\])?` +
+	`(?:kern\s*:\s*\w+\s*:\s*)?(?:<\d{1,3}>)?\s*(?:\[\s*(?P<seconds>\d{1,9}\.\d{1,9})\s*\]|(?P<bare>\d{1,9}\.\d{1,9})\s|\[[A-Z][a-z]{2} [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4}\]|\[[A-Z][a-z]{2} {0,2}\d{1,2} \d\d:\d\d\]|\[\s*\+\d{1,9}\.\d{1,9}\])?` +
 	`\s*(?:\[\s*[CT]\d+\]\s*)?(?:kernel:\s*)?`)
 
 // Message splits a line of a kernel log into its time since boot, the
@@ -46,30 +39,8 @@ func Message(line string) (seconds float64, host, message string) {
 	if m == nil {
 		return 0, "", line
 	}
-	if at, err := facts.ParseFloat(m[prefix.Get().SubexpIndex("seconds")]); err == nil {
+	if at, err := facts.ParseFloat(m[prefix.Get().SubexpIndex("seconds")] + m[prefix.Get().SubexpIndex("bare")]); err == nil {
 		seconds = at
 	}
 	return seconds, m[prefix.Get().SubexpIndex("host")], strings.TrimSpace(line[len(m[0]):])
-}
-
-// Line reads a line, and reports whether it reports an event or belongs to
-// one. source and number are where it stands.
-func (r *Reader) Line(line, source string, number int) bool {
-	seconds, host, message := Message(line)
-	l := r.log
-	if l.pending != "" && source != l.source {
-		l.flush()
-	}
-	before, counted := len(l.order), l.seen
-	l.host, l.source, l.number = host, source, number
-	l.line(message, seconds)
-	return l.pending != "" || len(l.order) != before || l.seen != counted
-}
-
-// Events returns what was found in all lines so far, in order of the time since
-// boot as far as lines tell it. It is false when there were more events than
-// are kept.
-func (r *Reader) Events() ([]facts.KernelEvent, bool) {
-	r.log.flush()
-	return r.log.events(), r.log.whole
 }

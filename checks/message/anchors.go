@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// keyBytes is how much of an anchor the automaton looks for: its end, which
-// tells more than its beginning ("NET/IB : Got async event"). Where it finds a
-// key, it compares what stands before it with the rest of the anchor.
+// keyBytes is how much of an anchor the automaton looks for: its end, which tells more than its beginning
+// ("NET/IB : Got async event"). What stands before it is compared where it is found.
 const keyBytes = 8
 
 // AnchorSet finds all anchors of all owners in one pass over a

@@ -89,16 +89,6 @@ type KernelForm struct {
 	Twin string `yaml:"twin,omitempty"`
 }
 
-// roles are the values of Statement.Role.
-var roles = []string{"cause", "category", "consequence", "warning", "setting"}
-
-// mostSevere are the severities of what a row of a role may say by itself, where the role
-// is no complaint: only a grade may be worse, where other facts show that something failed.
-var mostSevere = map[string][]string{
-	"setting": {"info", "low"},
-	"warning": {"info", "low", "medium"},
-}
-
 // lastFile holds the rows that tell no more than a line's form: they come after all others.
 const lastFile = "forms.yaml"
 
@@ -128,15 +118,15 @@ func readStatements(files fs.FS) ([]*Statement, error) {
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(strings.Index(a, lastFile), strings.Index(b, lastFile)) })
 	names = slices.DeleteFunc(names, func(name string) bool { return name == kernelFile })
-	return readRows(files, names, func(t *Statement) (*Row, error) { return &t.Row, t.prepare() })
+	return readRows(files, names, func(t *Statement) *Row { return t.prepare(t.Like) })
 }
 
 func readKernelForms(files fs.FS) ([]*KernelForm, error) {
-	return readRows(files, []string{kernelFile}, func(k *KernelForm) (*Row, error) { return &k.Row, k.prepare() })
+	return readRows(files, []string{kernelFile}, func(k *KernelForm) *Row { return k.prepare(strings.ReplaceAll(k.Like, anyAddress, address)) })
 }
 
-// readRows reads the rows of files. prepare returns what a row has in common with others.
-func readRows[T any](files fs.FS, names []string, prepare func(*T) (*Row, error)) ([]*T, error) {
+// readRows reads the rows of files. prepare makes a row ready, and returns what it has in common with others.
+func readRows[T any](files fs.FS, names []string, prepare func(*T) *Row) ([]*T, error) {
 	var all []*T
 	var common []*Row
 	for _, name := range names {
@@ -151,29 +141,11 @@ func readRows[T any](files fs.FS, names []string, prepare func(*T) (*Row, error)
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for _, row := range rows {
-			r, err := prepare(row)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", name, r.ID, err)
-			}
-			common = append(common, r)
+			common = append(common, prepare(row))
 		}
 		all = append(all, rows...)
 	}
 	return all, shareTemplates(common)
-}
-
-// prepare checks of a row what a machine can check.
-func (t *Statement) prepare() error {
-	switch {
-	case t.Program == "":
-		return errors.New("program is missing")
-	case !slices.Contains(roles, t.Role):
-		return fmt.Errorf("the role %q is not one of %q", t.Role, roles)
-	}
-	if most := mostSevere[t.Role]; most != nil && t.Finding != nil && !slices.Contains(most, t.Finding.Severity) {
-		return fmt.Errorf("the row is a %s, which reports no failure, so its finding must be one of %q", t.Role, most)
-	}
-	return t.Row.prepare(t.Like)
 }
 
 // anyAddress is an empty group addr, which stands for a PCI address as logs write it: with
@@ -183,25 +155,8 @@ const (
 	address    = "(?P<addr>(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\\.[0-7])?)"
 )
 
-func (k *KernelForm) prepare() error {
-	if k.Kind == "" {
-		return errors.New("kind is missing")
-	}
-	return k.Row.prepare(strings.ReplaceAll(k.Like, anyAddress, address))
-}
-
-func (r *Row) prepare(like string) error {
-	switch {
-	case r.ID == "" || r.Says == "" || r.Source == "":
-		return errors.New("id, says or source is missing")
-	case len(r.Anchors) == 0 || len(r.Examples) == 0:
-		return errors.New("anchors or examples are missing")
-	}
-	if r.Finding != nil && r.Finding.As == "" {
-		if err := r.Finding.check(r); err != nil {
-			return err
-		}
-	}
+// prepare sets the patterns of a row, of which like is the first, and adds the forms of anchors that hold a colon.
+func (r *Row) prepare(like string) *Row {
 	if like != "" {
 		r.like = lazy.New(normal(like))
 	}
@@ -209,14 +164,11 @@ func (r *Row) prepare(like string) error {
 		r.unlike = lazy.New(normal(r.Unlike))
 	}
 	for _, a := range r.Anchors {
-		if len(a) < leastAnchor {
-			return fmt.Errorf("the anchor %q is shorter than %d bytes", a, leastAnchor)
-		}
 		if either := normal(a + " "); strings.Contains(either, colon) {
 			r.Anchors = append(r.Anchors, strings.TrimSuffix(either, " "), strings.TrimSuffix(strings.ReplaceAll(either, colon, blankColon), " "))
 		}
 	}
-	return nil
+	return r
 }
 
 // People and programs write a colon with or without a blank before it. A line and a form are compared without.
@@ -226,9 +178,6 @@ const (
 )
 
 func normal(text string) string { return strings.ReplaceAll(text, blankColon, colon) }
-
-// leastAnchor is the length of the shortest anchor: shorter ones are in too many lines.
-const leastAnchor = 4
 
 // Of is the first row of the catalogue that a line is of, and its fields.
 func Of(line string) (row *Statement, fields map[string]string, ok bool) {

@@ -21,7 +21,17 @@ func TestCatalogue(t *testing.T) {
 	}
 	id := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)+$`)
 	seen := make(map[string]bool)
+	// What a row that is no complaint says by itself raises no alarm: only a grade may, where other facts show a failure.
+	severities := map[string]string{"cause": "", "category": "", "consequence": "", "warning": "info low medium", "setting": "info low"}
+	for _, row := range KernelForms() {
+		expect.That(t, row.Kind != "", "%s: the kind is missing", row.ID)
+		checkRow(t, &row.Row)
+	}
 	for _, row := range Statements() {
+		checkRow(t, &row.Row)
+		most, isRole := severities[row.Role]
+		expect.That(t, row.Program != "" && isRole, "%s: program is missing, or the role %q is unknown", row.ID, row.Role)
+		expect.That(t, row.Finding == nil || most == "" || slices.Contains(strings.Fields(most), row.Finding.Severity), "%s: a %s has a finding that is not %s", row.ID, row.Role, most)
 		expect.That(t, id.MatchString(row.ID) && !seen[row.ID], "%s: the id is malformed or stands twice", row.ID)
 		seen[row.ID] = true
 		for _, example := range row.Examples {
@@ -32,6 +42,27 @@ func TestCatalogue(t *testing.T) {
 			expect.Must(t, i >= 0, "%s: no row matches its example %q", row.ID, example)
 			expect.Equal(t, row.ID, Statements()[i].ID, "%s: its example %q is taken by", row.ID, example)
 		}
+	}
+}
+
+// checkRow checks of a row what a machine can find wrong.
+func checkRow(t *testing.T, row *Row) {
+	t.Helper()
+	expect.That(t, row.Says != "" && row.Source != "" && len(row.Anchors) > 0 && len(row.Examples) > 0, "%s: says, source, anchors or examples are missing", row.ID)
+	expect.That(t, !slices.ContainsFunc(row.Anchors, func(a string) bool { return len(a) < 4 }), "%s: an anchor is in too many lines", row.ID)
+	v := row.Finding
+	if v == nil {
+		return
+	}
+	expect.That(t, v.Rule != "" && v.Subject.Value != "" && v.Text != "" && len(v.Subject.More) == 0, "%s: the finding has no rule, text or single subject", row.ID)
+	expect.That(t, !slices.Contains(v.Unless, row.ID), "%s: the finding excludes its own message", row.ID)
+	texts := []string{v.Text, v.Subject.Value, v.Affects}
+	for _, c := range v.Grades {
+		expect.That(t, len(c.When)+len(c.Unless) > 0, "%s: a grade of the finding has no conditions", row.ID)
+		texts = append(texts, c.Text)
+	}
+	for _, text := range texts {
+		expect.That(t, !strings.ContainsAny(placeholder.ReplaceAllString(text, ""), "{}"), "%s: the text has a brace that is not part of a {field}: %q", row.ID, text)
 	}
 }
 

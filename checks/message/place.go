@@ -41,12 +41,9 @@ var placeForms = []struct {
 	{"container-toolkit", lazy.New(`(?P<file>level=error|OCI runtime (?:create failed|error))(?:: | msg=)(?P<words>.*(?:(?i:nvidia)|NVML|\bCDI\b|libcuda|\bGPU).*)`)},
 }
 
-// PlaceOf is where a line of this row comes from: in the area of the row, if it has one.
-func (t *Statement) PlaceOf(line string) *facts.Place { return placeOf(line, t.Program, t.Area) }
-
-// placeOf is where in a library a line comes from, as far as its form tells, and what the codes and variables are that it names:
-// in area, if that is known, of program, if the line itself names no library. It is nil if the line tells nothing of the kind.
-func placeOf(line, program, area string) *facts.Place {
+// PlaceOf is where in a library a line of this row comes from, as far as its form tells, and what the codes and variables are
+// that it names: in the area of the row, if it has one. It is nil if the line tells nothing of the kind.
+func (t *Statement) PlaceOf(line string) *facts.Place {
 	p := &facts.Place{}
 	words := line
 	for _, form := range placeForms {
@@ -76,8 +73,8 @@ func placeOf(line, program, area string) *facts.Place {
 		p.Area = data.AreaOf(p.Library, name, words)
 		break
 	}
-	if area != "" {
-		p.Library, p.Area = cmp.Or(p.Library, program), area
+	if t.Area != "" {
+		p.Library, p.Area = cmp.Or(p.Library, t.Program), t.Area
 	}
 	p.Codes = append(p.Codes, codesIn(words, p.Area)...)
 	p.Variables = variablesIn(words)
@@ -144,26 +141,22 @@ func codesIn(words, area string) []facts.Code {
 
 // cudaCode is the error of CUDA or HIP that a text holds, by name, words or number.
 func cudaCode(words string) (data.DriverError, bool) {
-	codes := data.DriverErrors().Codes
+	codes, i := data.DriverErrors().Codes, -1
 	if m := cudaName.FindStringSubmatch(words); m != nil {
-		for _, c := range codes {
-			if c.Name == m[1] || m[2] != "" && strings.EqualFold(c.Runtime, m[2]) {
-				return c, true
-			}
-		}
+		i = slices.IndexFunc(codes, func(c data.DriverError) bool {
+			return c.Name == m[1] || m[2] != "" && strings.EqualFold(c.Runtime, m[2])
+		})
 	}
-	if i := longest(words, len(codes), func(i int) string { return codes[i].Words }); i >= 0 {
-		return codes[i], true
+	if i < 0 {
+		i = longest(words, len(codes), func(i int) string { return codes[i].Words })
 	}
-	if m := cudaNumber.FindStringSubmatch(words); m != nil {
-		n, _ := strconv.Atoi(strings.Join(m[1:], ""))
-		for _, c := range codes {
-			if c.Code == n {
-				return c, true
-			}
-		}
+	if m := cudaNumber.FindStringSubmatch(words); i < 0 && m != nil {
+		i = slices.IndexFunc(codes, func(c data.DriverError) bool { return strconv.Itoa(c.Code) == strings.Join(m[1:], "") })
 	}
-	return data.DriverError{}, false
+	if i < 0 {
+		return data.DriverError{}, false
+	}
+	return codes[i], true
 }
 
 // errnoCode is the error of the operating system that a text holds, by name, words or

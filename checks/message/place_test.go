@@ -40,7 +40,7 @@ func TestPlaceOf(t *testing.T) {
 		"step 3: loss 0.2": "",
 		"error 3":          "",
 	} {
-		expect.Equal(t, want, told(placeOf(line, "", "")), "%s", line)
+		expect.Equal(t, want, told(new(Statement).PlaceOf(line)), "%s", line)
 	}
 }
 
@@ -92,7 +92,7 @@ func told(p *facts.Place) string {
 func TestEveryCode(t *testing.T) {
 	want := func(line, space, name string) {
 		t.Helper()
-		p := placeOf(line, "", "")
+		p := new(Statement).PlaceOf(line)
 		expect.That(t, p != nil && slices.ContainsFunc(p.Codes, func(c facts.Code) bool { return c.Space == space && c.Name == name }), "%s: %+v, want %s", line, p, name)
 	}
 	const warn = "n7:4:5 [3] misc/new.cc:73 NCCL WARN "
@@ -129,7 +129,7 @@ func FuzzPlaceOf(f *testing.F) {
 		areas[a.Name] = true
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		p := placeOf(line, "", "")
+		p := new(Statement).PlaceOf(line)
 		if p == nil {
 			return
 		}

@@ -2,7 +2,6 @@ package message
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -263,33 +262,6 @@ func (v *Template) Conditions() (conditions, values []string) {
 	return slices.DeleteFunc(names, func(name string) bool { return !IsCondition(name) }), values
 }
 
-// check says what a machine can find wrong with the template of a row.
-func (v *Template) check(row *Row) error {
-	switch {
-	case v.As != "":
-		return nil // Checked where it is shared.
-	case v.Rule == "" || v.Subject.Value == "" || v.Text == "":
-		return errors.New("the finding has no rule, subject or text")
-	case len(v.Subject.More) > 0:
-		return errors.New("the subject is a list of more than one element")
-	case slices.Contains(v.Unless, row.ID):
-		return errors.New("the finding excludes its own message (unless)")
-	}
-	texts := []string{v.Text, v.Subject.Value, v.Affects}
-	for i, c := range v.Grades {
-		if len(c.When)+len(c.Unless) == 0 {
-			return fmt.Errorf("grade %d of the finding has no conditions", i+1)
-		}
-		texts = append(texts, c.Text)
-	}
-	for _, text := range texts {
-		if strings.ContainsAny(placeholder.ReplaceAllString(text, ""), "{}") {
-			return fmt.Errorf("the finding's text has a brace that is not part of a {field}: %q", text)
-		}
-	}
-	return nil
-}
-
 // shareTemplates gives each row whose template is that of another (as) that template, and
 // makes one group of the rows that share one.
 func shareTemplates(rows []*Row) error {
@@ -308,9 +280,6 @@ func shareTemplates(rows []*Row) error {
 		}
 		if !reflect.DeepEqual(row.Finding, &Template{As: as.ID}) {
 			return fmt.Errorf("%s: a finding that uses the one of %s (as) has no other keys", row.ID, as.ID)
-		}
-		if err := as.Finding.check(row); err != nil {
-			return fmt.Errorf("%s: %w", row.ID, err)
 		}
 		shared[as.Finding] = as.ID
 		row.Finding = as.Finding

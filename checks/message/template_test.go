@@ -32,27 +32,9 @@ func TestShare(t *testing.T) {
 	for finding, want := range map[string]string{
 		"as: third":        "has no finding of its own",
 		"as: third, id: x": "has no finding of its own",
-		"rule: r, subject: s, text: t, unless: [third]": "excludes its own message",
-		"rule: r, subject: [s, u], text: t":             "the subject is a list of more than one element",
 		"rule: r, subject: s, text: t, params: {p: []}": "the list is empty",
 	} {
 		expect.Fails(readStatements(files(finding)))(t, want, "%s", finding)
-	}
-}
-
-// TestTemplateOfNoComplaint checks that a row which is no complaint raises no alarm by itself,
-// and a warning none above medium.
-func TestTemplateOfNoComplaint(t *testing.T) {
-	t.Parallel()
-	for severity, refused := range map[string]bool{"info": false, "low": false, "medium": true, "high": true, "": true} {
-		for role, refused := range map[string]bool{"setting": refused, "warning": refused && severity != "medium", "cause": false} {
-			row := &Statement{Program: "p", Role: role, Row: Row{
-				ID: "a-row", Says: "s", Source: "s", Anchors: []string{"an anchor"}, Examples: []string{"an anchor"},
-				Finding: &Template{Rule: "r", Subject: Param{Value: "s"}, Grade: Grade{Severity: severity, Text: "t"}},
-			}}
-			err := row.prepare()
-			expect.That(t, (err != nil) == refused, "severity %q of a %s: %v", severity, role, err)
-		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
-	"cmp"
 	"compress/bzip2"
 	"compress/gzip"
 	"context"
@@ -25,52 +24,57 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
+// packings are the forms of compression: their first bytes (RFC 1952, the .xz file format), their readers, and what they add to names.
+var packings = []struct {
+	name     string
+	is       func(head []byte) bool
+	open     func(io.Reader) (io.Reader, error)
+	suffixes []string
+}{
+	{"gzip", begins("\x1f\x8b"), func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }, []string{".gz", ".tgz"}},
+	{"bzip2", isBzip2, func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }, []string{".bz2"}},
+	{"xz", begins("\xfd7zXZ\x00"), func(r io.Reader) (io.Reader, error) { return xz.NewReader(r, xzDictionary) }, []string{".xz", ".txz"}},
+	{"zstd", files.IsZstd, func(r io.Reader) (io.Reader, error) { return files.NewFrugalZstdReader(r) }, []string{".zst", ".tzst"}},
+}
+
+func begins(magic string) func(head []byte) bool {
+	return func(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
+}
+
 // unpack reads what is compressed, or archived with compression: its first bytes
 // tell. packed is false for everything else.
 func (t *intake) unpack(ctx context.Context, in text, r *bufio.Reader, head []byte) (packed bool, err error) {
-	switch {
-	case bytes.HasPrefix(head, []byte(magicGzip)):
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken gzip: %w", err))
-		}
-		return true, t.unpacked(ctx, in, z, ".gz", ".tgz")
-	case isBzip2(head):
-		return true, t.unpacked(ctx, in, bzip2.NewReader(r), ".bz2")
-	case bytes.HasPrefix(head, []byte(magicXZ)):
-		z, err := xz.NewReader(r, xzDictionary)
-		if err != nil {
-			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken xz: %w", err))
-		}
-		return true, t.unpacked(ctx, in, z, ".xz", ".txz")
-	case files.IsZstd(head):
-		z, err := files.NewFrugalZstdReader(r)
-		if err != nil {
-			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken zstd: %w", err))
-		}
-		defer z.Close()
-		return true, t.unpacked(ctx, in, z, ".zst", ".tzst")
-	case isZip(head):
+	if isZip(head) {
 		raw, err := t.inMemory(r, "a zip in a pipe or an archive")
 		if err != nil {
 			return true, t.unreadable(ctx, in.list, in.name, err)
 		}
 		return true, t.zip(ctx, in, bytes.NewReader(raw), int64(len(raw)))
-	default:
-		return false, nil
 	}
+	for _, p := range packings {
+		if !p.is(head) {
+			continue
+		}
+		z, err := p.open(r)
+		if err != nil {
+			return true, t.unreadable(ctx, in.list, in.name, fmt.Errorf("broken %s: %w", p.name, err))
+		}
+		if c, ok := z.(interface{ Close() }); ok {
+			defer c.Close()
+		}
+		return true, t.unpacked(ctx, in, z, p.suffixes...)
+	}
+	return false, nil
 }
-
-// The first bytes of what is compressed (RFC 1952, the .xz file format).
-const (
-	magicGzip = "\x1f\x8b"
-	magicXZ   = "\xfd7zXZ\x00"
-)
 
 // IsArchive reports whether a file that begins so is an archive, or compressed.
 func IsArchive(head []byte) bool {
-	begins := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
-	return begins(magicGzip) || begins(magicXZ) || files.IsZstd(head) || isBzip2(head) || isZip(head) || isTar(head)
+	for _, p := range packings {
+		if p.is(head) {
+			return true
+		}
+	}
+	return isZip(head) || isTar(head)
 }
 
 func isBzip2(head []byte) bool {
@@ -117,64 +121,48 @@ func (t *intake) zip(ctx context.Context, in text, r io.ReaderAt, size int64) er
 	}
 	list := &listing{intake: t, of: in.name}
 	defer list.close()
-	for _, member := range z.File {
-		shown := t.member(in.name, member.Name)
-		ended, err := t.ended(ctx)
-		p, isText := zipMember(member)
-		m, at, copied := t.copied(in.name, member.Name, true)
-		switch {
-		case err != nil:
-			return err
-		case copied && ended:
-			t.cut(in.name)
-			list.pass(shown, t.problemOf(t.stopped))
-		case copied:
-			t.zippedFile(m, at, member, list)
-		case p.why != "":
-			p.unread = cmp.Or(p.unread, facts.UnreadForm)
-			list.pass(shown, p)
-		case !isText:
-		case ended:
-			list.pass(shown, t.problemOf(t.stopped))
-		case in.depth >= maxDepth:
-			list.pass(shown, tooDeep)
-		default:
-			err = t.zipped(ctx, text{name: shown, depth: in.depth + 1, list: list}, member)
+	for _, f := range z.File {
+		shown := t.member(in.name, f.Name)
+		m := member{name: f.Name, shown: shown, mode: f.Mode(), problem: zipProblem(f), depth: in.depth + 1}
+		if f.UncompressedSize64 > 0 {
+			m.mode &^= fs.ModeDir
 		}
-		if err != nil {
+		m.content = func() (io.ReadCloser, error) {
+			if m.problem.why != "" && m.mode&fs.ModeSymlink == 0 {
+				return nil, errors.New(m.problem.why)
+			}
+			return f.Open()
+		}
+		m.text = func() error {
+			from, err := f.Open()
+			if err != nil {
+				return t.unreadable(ctx, list, shown, err)
+			}
+			defer from.Close() //nolint:errcheck // It was only read.
+			return t.stream(ctx, text{name: shown, from: from, depth: m.depth, list: list})
+		}
+		if err := t.take(ctx, in.name, m, list); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// zipMember tells whether a member holds a text, or why it is not read.
-func zipMember(member *zip.File) (p problem, isText bool) {
-	mode := member.Mode()
+// zipProblem is why a member of a zip archive is not read.
+func zipProblem(f *zip.File) problem {
+	mode := f.Mode()
 	switch {
-	case mode.IsDir() && member.UncompressedSize64 == 0:
-		return problem{}, false
+	case mode.IsDir() && f.UncompressedSize64 == 0:
 	case mode&fs.ModeSymlink != 0:
-		return problem{why: "a symbolic link"}, false
+		return problem{"a symbolic link", facts.UnreadForm}
 	case !mode.IsRegular() && !mode.IsDir():
-		return problem{why: "not a regular file"}, false
-	case member.Flags&1 != 0: // APPNOTE.TXT 4.4.4, bit 0.
-		return problem{"encrypted: extract it first", facts.UnreadForm}, false
-	case member.Method != zip.Store && member.Method != zip.Deflate:
-		return problem{fmt.Sprintf("compressed with method %d, which is not supported: extract it first", member.Method), facts.UnreadForm}, false
+		return irregular
+	case f.Flags&1 != 0: // APPNOTE.TXT 4.4.4, bit 0.
+		return problem{"encrypted: extract it first", facts.UnreadForm}
+	case f.Method != zip.Store && f.Method != zip.Deflate:
+		return problem{fmt.Sprintf("compressed with method %d, which is not supported: extract it first", f.Method), facts.UnreadForm}
 	}
-	return problem{}, true
-}
-
-// zipped reads a member of a zip archive.
-func (t *intake) zipped(ctx context.Context, in text, member *zip.File) error {
-	f, err := member.Open()
-	if err != nil {
-		return t.unreadable(ctx, in.list, in.name, err)
-	}
-	defer f.Close() //nolint:errcheck // It was only read.
-	in.from = f
-	return t.stream(ctx, in)
+	return problem{}
 }
 
 // isTar reports whether a file begins with the head of a member of a tar archive:
@@ -225,44 +213,42 @@ func (t *intake) tar(ctx context.Context, in text, r io.Reader) error {
 			return t.unreadable(ctx, in.list, in.name, fmt.Errorf("the rest was not read: %w", err))
 		}
 		shown := t.member(strings.TrimSuffix(in.name, ".tar"), head.Name)
-		p, isText := tarMember(head)
-		m, at, copied := t.copied(in.name, head.Name, true)
-		switch {
-		case copied:
-			t.tarFile(m, at, head, members, list)
-		case p.why != "":
-			list.pass(shown, p)
-		case !isText:
-		case in.depth >= maxDepth:
-			list.pass(shown, tooDeep)
-		default:
-			err = t.stream(ctx, text{name: shown, from: members, depth: in.depth + 1, counted: true, list: list})
+		m := member{name: head.Name, shown: shown, depth: in.depth + 1, counted: true}
+		m.mode, m.problem = tarMember(head)
+		m.content = func() (io.ReadCloser, error) {
+			if m.mode == fs.ModeSymlink {
+				return io.NopCloser(strings.NewReader(head.Linkname)), nil
+			}
+			return io.NopCloser(members), nil // An error of the archive comes again with the next member.
 		}
-		if err != nil {
+		m.text = func() error {
+			return t.stream(ctx, text{name: shown, from: members, depth: m.depth, counted: m.counted, list: list})
+		}
+		if err := t.take(ctx, in.name, m, list); err != nil {
 			return err
 		}
 	}
 }
 
-// tarMember tells whether a member holds a text, or why it is not read.
-func tarMember(head *tar.Header) (p problem, isText bool) {
+// tarMember is what a member of a tar archive is, and why it is not read.
+func tarMember(head *tar.Header) (fs.FileMode, problem) {
 	switch head.Typeflag {
 	case tar.TypeReg, tar.TypeCont, tar.TypeGNUSparse:
-		return problem{}, true
+		return 0, problem{}
 	case tar.TypeDir, tar.TypeXGlobalHeader:
-		return problem{}, false
+		return fs.ModeDir, problem{}
 	case tar.TypeSymlink:
 		p := problem{why: "a symbolic link"}
 		if !fs.ValidPath(path.Join(path.Dir(head.Name), head.Linkname)) || path.IsAbs(head.Linkname) {
 			p.unread = facts.UnreadForm // What it points to is not in the archive.
 		}
-		return p, false
+		return fs.ModeSymlink, p
 	case tar.TypeLink:
-		return problem{why: "a hard link"}, false
+		return fs.ModeIrregular, problem{why: "a hard link"}
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
-		return irregular, false
+		return fs.ModeIrregular, irregular
 	}
-	return problem{fmt.Sprintf("a member of type %q, which is not supported", head.Typeflag), facts.UnreadForm}, false
+	return fs.ModeIrregular, problem{fmt.Sprintf("a member of type %q, which is not supported", head.Typeflag), facts.UnreadForm}
 }
 
 // member is the name of a member of an archive.

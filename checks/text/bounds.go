@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -17,9 +14,8 @@ import (
 
 // The bounds of what is read.
 const (
-	// DefaultMaxBytes bounds what is read in all, after unpacking: at the 200 MB/s
-	// at which logs of NCCL are read on two cores (300 MB in 1.5 s) it takes 11 s,
-	// and no log that people attach to a ticket was larger.
+	// DefaultMaxBytes bounds what is read in all, after unpacking: no log that people attach to a ticket was
+	// larger, and logs of NCCL are read at 100 to 200 MB/s.
 	DefaultMaxBytes = 2 << 30
 	// maxTexts bounds the texts that are read, maxFiles the files of a folder
 	// that are listed before any is read.
@@ -28,8 +24,6 @@ const (
 	// maxNamed is how many files of a folder or an archive are listed by name that
 	// are not read; the rest is counted.
 	maxNamed = 20
-	// maxWhys is how many different reasons are distinguished for those.
-	maxWhys = 3
 	// maxDepth bounds archives in archives.
 	maxDepth = 3
 	// maxInMemory bounds what has to be held in memory whole: a zip inside
@@ -124,11 +118,11 @@ type listing struct {
 	skipped, unread tally
 }
 
-// tally counts by reason.
+// tally counts members, with why the first of them is not read; mixed is true where others are not for other reasons.
 type tally struct {
-	all    int
-	whys   map[string]int
-	unread facts.Unread
+	all   int
+	first problem
+	mixed bool
 }
 
 // pass lists a member that is not read.
@@ -150,11 +144,11 @@ func (l *listing) count(p problem, members int) {
 	if p.unread != "" {
 		at = &l.unread
 	}
-	at.all += members
-	at.unread = cmp.Or(at.unread, p.unread)
-	if len(at.whys) < maxNamed || at.whys[p.why] > 0 {
-		parse.Put(&at.whys, p.why, at.whys[p.why]+members)
+	if at.all == 0 {
+		at.first = p
 	}
+	at.all += members
+	at.mixed = at.mixed || p.why != at.first.why
 }
 
 // close lists those that were counted.
@@ -163,7 +157,10 @@ func (l *listing) close() {
 		if sum.all == 0 {
 			continue
 		}
-		p := problem{sum.reasons(), sum.unread}
+		p := sum.first
+		if sum.mixed {
+			p.why += "; and others"
+		}
 		if l.intake.full() && l != &l.intake.beyond {
 			l.intake.beyond.count(p, sum.all)
 			continue
@@ -174,15 +171,4 @@ func (l *listing) close() {
 		}
 		l.intake.list(facts.Text{Name: l.intake.unique(name), Problem: p.why, Unread: p.unread, More: sum.all})
 	}
-}
-
-// reasons gives the most frequent reasons.
-func (s tally) reasons() string {
-	whys := slices.SortedFunc(maps.Keys(s.whys), func(a, b string) int {
-		return cmp.Or(cmp.Compare(s.whys[b], s.whys[a]), strings.Compare(a, b))
-	})
-	if len(whys) > maxWhys {
-		whys = append(whys[:maxWhys], "and others")
-	}
-	return strings.Join(whys, "; ")
 }

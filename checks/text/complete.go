@@ -139,24 +139,11 @@ func keyOf(entry reflect.Value) string {
 // isKnown reports whether a fact that is listed as unknown is known. Parts of the entries of a
 // list are not looked at.
 func isKnown(f *facts.Facts, u facts.Unknown) bool {
-	v := reflect.ValueOf(f).Elem()
-	for name := range strings.SplitSeq(strings.Trim(u.Section+"."+u.Fact, "."), ".") {
-		for v.Kind() == reflect.Pointer && !v.IsNil() {
-			v = v.Elem()
-		}
-		if v.Kind() != reflect.Struct {
-			return false
-		}
-		field := reflect.Value{}
-		for i := range v.NumField() {
-			if tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); tag == name {
-				field = v.Field(i)
-			}
-		}
-		if !field.IsValid() {
-			return false
-		}
-		v = field
-	}
-	return !v.IsZero()
+	path, known := strings.Trim(u.Section+"."+u.Fact, "."), false
+	facts.Walk("", f, func(n *facts.Node) bool {
+		at := n.Path()
+		known = known || at == path && (n.Pointed || !n.Value.IsZero())
+		return at == "" || !n.Element && strings.HasPrefix(path, at+".")
+	})
+	return known
 }

@@ -54,18 +54,16 @@ func isBinary(head []byte) bool {
 	if zeros == 0 {
 		return control > rest/10
 	}
-	return control > rest/50 || rest == 0 || !utf8.Valid(wholeRunes(head))
+	return control > rest/50 || rest == 0 || !isUTF8(head)
 }
 
-// wholeRunes leaves out a character that is cut off at the end.
-func wholeRunes(b []byte) []byte {
-	for i := 1; i <= min(utf8.UTFMax-1, len(b)); i++ {
-		if utf8.RuneStart(b[len(b)-i]) {
-			if !utf8.FullRune(b[len(b)-i:]) {
-				return b[:len(b)-i]
-			}
-			break
+// isUTF8 reports whether the beginning of a file is UTF-8; its last character may be cut off.
+func isUTF8(head []byte) bool {
+	for range utf8.UTFMax {
+		if utf8.Valid(head) {
+			return true
 		}
+		head = head[:len(head)-1]
 	}
-	return b
+	return false
 }

@@ -97,14 +97,11 @@ type Result struct {
 	Recording string
 }
 
-// Read examines files, folders, archives and standard input ("-"), and returns
-// the facts that their texts tell. A recording of gpudoctor's own among them
-// (a snapshot, or a facts file) describes the machine, and the texts of what
-// happened there.
+// Read examines files, folders, archives and standard input ("-"), and returns the facts that their texts tell. A
+// recording of gpudoctor's own among them (a snapshot, or a facts file) describes the machine.
 //
-// What cannot be read is listed with the reason, and the rest is read. When the
-// deadline of the context or MaxBytes is reached, the facts are those of what was
-// read until then. A context that is cancelled gives its cause.
+// What cannot be read is listed with the reason. When the deadline of the context or MaxBytes is reached, the facts are
+// those of what was read until then. A context that is cancelled gives its cause.
 func Read(ctx context.Context, paths []string, options Options) (Result, error) {
 	if options.Progress == nil {
 		options.Progress = func(string) {}
@@ -119,8 +116,8 @@ func Read(ctx context.Context, paths []string, options Options) (Result, error) 
 	if len(paths) == 1 {
 		t.alone = paths[0]
 	}
-	for i, path := range paths {
-		if err := t.argument(ctx, path, len(paths)-i-1); err != nil {
+	for _, path := range paths {
+		if err := t.path(ctx, path); err != nil {
 			return Result{}, err
 		}
 	}
@@ -199,26 +196,6 @@ func (t *intake) ended(ctx context.Context) (bool, error) {
 		t.stopped = cmp.Or(t.stopped, ErrDeadline)
 	}
 	return t.stopped != nil, nil
-}
-
-// argument reads one argument. A pipe, whose writer may not come, leaves half of
-// the time to those after it.
-func (t *intake) argument(ctx context.Context, path string, after int) error {
-	at, bounded := ctx.Deadline()
-	if !bounded || after == 0 {
-		return t.path(ctx, path)
-	}
-	info, err := t.stat(ctx, path)
-	if path != "-" && (err != nil || info.IsDir() || info.Mode().IsRegular()) {
-		return t.path(ctx, path)
-	}
-	half, stop := context.WithTimeout(ctx, time.Until(at)/2)
-	defer stop()
-	err = t.path(half, path)
-	if errors.Is(t.stopped, ErrDeadline) && ctx.Err() == nil {
-		t.stopped = nil
-	}
-	return err
 }
 
 func (t *intake) stat(ctx context.Context, path string) (fs.FileInfo, error) {
@@ -327,9 +304,8 @@ type found struct {
 	problem problem
 }
 
-// folder reads the files of a folder. They are listed before the first is read, so
-// that those are known that a bound leaves unread. Their names begin with the folder's
-// where it is not the only one: those of two folders are distinct then, and are paths.
+// folder reads the files of a folder, which are listed first, so that those are known that a bound leaves unread. Their
+// names begin with the folder's where it is not the only one.
 func (t *intake) folder(ctx context.Context, path string) error {
 	shown := "."
 	if t.alone == "" {
@@ -343,24 +319,22 @@ func (t *intake) folder(ctx context.Context, path string) error {
 		regular[f.path] = f.mode.IsRegular() && f.problem.why == ""
 	}
 	for _, f := range all {
+		m := member{
+			name: f.shown, shown: f.shown, mode: f.mode, problem: f.problem,
+			content: func() (io.ReadCloser, error) { return t.contentOf(ctx, f) },
+			text:    func() error { return t.file(ctx, f.path, f.shown, f.mode, list) },
+		}
 		ended, err := t.ended(ctx)
 		switch {
 		case err != nil:
-			return err
 		case f.err != nil:
 			err = t.unreadable(ctx, list, f.shown, f.err)
 		case f.mode&fs.ModeSymlink != 0 && f.at == "" && !ended:
 			err = t.link(ctx, f, regular, list)
-		case f.problem.why != "":
+		case f.problem.unread == facts.UnreadCount:
 			list.pass(f.shown, f.problem)
-		case f.at != "":
-			t.foundFile(ctx, path, f, ended, list)
-		case ended:
-			list.pass(f.shown, t.problemOf(t.stopped))
-		case t.full():
-			list.pass(f.shown, tooMany)
 		default:
-			err = t.file(ctx, f.path, f.shown, f.mode, list)
+			err = t.take(ctx, path, m, list)
 		}
 		if err != nil {
 			return err

@@ -8,11 +8,11 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// Join adds to the facts of a machine what texts say about a job that ran there.
-// What the machine itself shows stays: a text may be older, or from another
-// machine. A section that the machine's facts lack is taken from the texts.
+// Join adds to the facts of a machine what texts say about a job that ran there, and sections that they lack. What the
+// machine itself shows stays: a text may be older, or from another machine.
 func Join(machine, texts *facts.Facts) *facts.Facts {
 	joined := *machine
 	to, from := reflect.ValueOf(&joined).Elem(), reflect.ValueOf(texts).Elem()
@@ -50,12 +50,7 @@ func Join(machine, texts *facts.Facts) *facts.Facts {
 // none, as in a container without them, and ports and interfaces of named hosts.
 func joinNICs(machine, texts *facts.NICFacts) *facts.NICFacts {
 	joined := *machine
-	to, from := reflect.ValueOf(&joined).Elem(), reflect.ValueOf(texts).Elem()
-	for i := range to.NumField() {
-		if field := to.Field(i); field.IsZero() || field.Kind() == reflect.Slice && field.Len() == 0 {
-			field.Set(from.Field(i))
-		}
-	}
+	parse.Fill(&joined, texts)
 	if machine.Modules != nil { // The list of a machine is whole.
 		joined.Modules, joined.ModulesPartial = machine.Modules, machine.ModulesPartial
 	}
@@ -89,9 +84,8 @@ func joinStorage(machine, texts *facts.StorageFacts) *facts.StorageFacts {
 	return &joined
 }
 
-// joinEnv adds the variables of a job. Those of the job are in force for it,
-// those of the machine for what is started now: where both set a variable,
-// both are listed, and the machine's counts.
+// joinEnv adds the variables of a job, which are in force for it, to those of the machine, for what is started now:
+// where both set a variable, both are listed, and the machine's counts.
 func joinEnv(machine, job *facts.EnvFacts) *facts.EnvFacts {
 	joined := &facts.EnvFacts{Variables: slices.Clone(machine.Variables)}
 	for _, v := range job.Variables {

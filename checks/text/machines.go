@@ -1,8 +1,6 @@
 package text
 
 import (
-	"archive/tar"
-	"archive/zip"
 	"bytes"
 	"cmp"
 	"context"
@@ -132,56 +130,46 @@ func (t *intake) added(m *machineTree, err error, list *listing) {
 	}
 }
 
-// tarFile adds a member of a tar archive to a machine. An error of the archive comes again with
-// the next member.
-func (t *intake) tarFile(m *machineTree, at string, head *tar.Header, from io.Reader, list *listing) {
-	if m == nil || m.full {
-		return
-	}
-	var err error
-	switch head.Typeflag {
-	case tar.TypeReg, tar.TypeCont, tar.TypeGNUSparse:
-		err = m.files.AddFile(at, from)
-	case tar.TypeSymlink:
-		err = m.files.AddLink(at, head.Linkname)
-	case tar.TypeDir:
-		err = m.files.AddDir(at)
-	}
-	t.added(m, err, list)
+// member is what a folder or an archive holds.
+type member struct {
+	// name is where it lies there, and shown how it is called.
+	name, shown string
+	mode        fs.FileMode
+	// problem is why it is not read as a text.
+	problem problem
+	// depth counts the archives around it, and counted is set where what is read of it is counted already.
+	depth   int
+	counted bool
+	// content is that of a file of a machine, or the target of a link.
+	content func() (io.ReadCloser, error)
+	// text reads it as a text, or as an archive.
+	text func() error
 }
 
-// zippedFile adds a member of a zip archive to a machine.
-func (t *intake) zippedFile(m *machineTree, at string, member *zip.File, list *listing) {
-	if m == nil || m.full {
-		return
-	}
-	if member.Mode().IsDir() {
-		t.added(m, m.files.AddDir(at), list)
-		return
-	}
-	p, _ := zipMember(member)
-	from, err := member.Open()
-	if p.unread != "" || err != nil {
-		t.added(m, m.files.AddUnread(at, err), list)
-		return
-	}
-	defer from.Close() //nolint:errcheck // It was only read.
-	counted := &counter{from: from, intake: t}
+// take reads a member of a folder or an archive, or lists it with the reason why it is not read.
+func (t *intake) take(ctx context.Context, of string, m member, list *listing) error {
+	ended, err := t.ended(ctx)
+	tree, at, copied := t.copied(of, m.name, m.depth > 0)
 	switch {
-	case member.Mode().IsRegular():
-		err = m.files.AddFile(at, counted)
-	case member.Mode()&fs.ModeSymlink != 0:
-		var target []byte
-		if target, err = io.ReadAll(io.LimitReader(counted, rootfs.MaxTarget+1)); err == nil {
-			err = m.files.AddLink(at, string(target))
-		}
+	case err != nil:
+		return err
+	case copied:
+		t.keep(tree, at, m, ended, list)
+	case m.problem.why != "":
+		list.pass(m.shown, m.problem)
+	case m.mode.IsDir():
+	case ended:
+		list.pass(m.shown, t.problemOf(t.stopped))
+	case m.depth > maxDepth:
+		list.pass(m.shown, tooDeep)
+	default:
+		return m.text()
 	}
-	t.added(m, err, list)
+	return nil
 }
 
-// foundFile adds what was found in a folder to a machine.
-func (t *intake) foundFile(ctx context.Context, folder string, f found, ended bool, list *listing) {
-	m, at, _ := t.copied(folder, f.shown, false)
+// keep adds a member to the machine of which it is a part.
+func (t *intake) keep(m *machineTree, at string, of member, ended bool, list *listing) {
 	switch {
 	case m == nil || m.full:
 		return
@@ -190,10 +178,34 @@ func (t *intake) foundFile(ctx context.Context, folder string, f found, ended bo
 		m.full = true
 		list.pass(m.name(), t.problemOf(t.stopped))
 		return
-	case f.mode.IsDir():
+	case of.mode.IsDir():
 		t.added(m, m.files.AddDir(at), list)
 		return
 	}
+	from, err := of.content()
+	if err != nil {
+		t.added(m, m.files.AddUnread(at, err), list)
+		return
+	}
+	defer from.Close() //nolint:errcheck // It was only read.
+	content := io.Reader(from)
+	if !of.counted {
+		content = &counter{from: from, intake: t}
+	}
+	switch {
+	case of.mode.IsRegular():
+		err = m.files.AddFile(at, content)
+	case of.mode&fs.ModeSymlink != 0:
+		var target []byte
+		if target, err = io.ReadAll(io.LimitReader(content, rootfs.MaxTarget+1)); err == nil {
+			err = m.files.AddLink(at, string(target))
+		}
+	}
+	t.added(m, err, list)
+}
+
+// contentOf is the content of a file of a folder that is part of a machine, or the target of a link.
+func (t *intake) contentOf(ctx context.Context, f found) (io.ReadCloser, error) {
 	content, err := files.Within(ctx, t.options.Silence, func() ([]byte, error) {
 		switch {
 		case f.mode&fs.ModeSymlink != 0:
@@ -204,15 +216,7 @@ func (t *intake) foundFile(ctx context.Context, folder string, f found, ended bo
 		}
 		return nil, errNotRegular
 	})
-	switch {
-	case err != nil:
-		err = m.files.AddUnread(at, err)
-	case f.mode&fs.ModeSymlink != 0:
-		err = m.files.AddLink(at, string(content))
-	default:
-		err = m.files.AddFile(at, &counter{from: bytes.NewReader(content), intake: t})
-	}
-	t.added(m, err, list)
+	return io.NopCloser(bytes.NewReader(content)), err
 }
 
 var errNotRegular = errors.New("not a regular file")

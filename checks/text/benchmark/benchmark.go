@@ -7,7 +7,7 @@ import "github.com/gpudoctor/gpudoctor/checks/text/parse"
 func New(*parse.Sink) parse.Family {
 	p := &perftest{}
 	return parse.Family{Kinds: []*parse.Kind{
-		cudaDevicesKind, bandwidthTestKind, ncclTestsKind, p2pBandwidthKind, simpleP2PKind, nvbandwidthKind, perftestKind(p), perftestGPUKind(p), peerMatrixKind, peerAnswerKind, peerCopyKind,
+		cudaDevicesKind, ncclTestsKind, p2pBandwidthKind, simpleP2PKind, nvbandwidthKind, perftestKind(p), perftestGPUKind(p), peerMatrixKind, peerCopyKind,
 		pythonCopyKind(&pythonCopy{}),
 	}}
 }

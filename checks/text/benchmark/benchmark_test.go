@@ -98,31 +98,13 @@ func TestNVBandwidth(t *testing.T) {
 	expect.That(t, b.What == "copy" && b.Test == "device_to_device_memcpy_write_ce" && b.Complete && len(b.Points) == 2 && b.Points[0].A == "GPU1" && b.Points[0].B == "GPU0" && *b.Points[0].GBps == 396.43, "got %+v", b)
 }
 
-func TestPerftest(t *testing.T) {
-	f := texttest.Parse("x.txt", `---------------------------------------------------------------------------------------
-                    RDMA_Write BW Test
- Dual-port       : OFF		Device         : mlx5_0
- Number of qps   : 1		Transport type : IB
- Mtu             : 4096[B]
- Link type       : Ethernet
----------------------------------------------------------------------------------------
- #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
- 65536      5000             370.12             368.00               0.701904
----------------------------------------------------------------------------------------
-`)
-	expect.Must(t, len(f.Benchmarks) == 1 && *f.Benchmarks[0].Points[0].GBps == 46 && f.Benchmarks[0].Test == "RDMA_Write BW" && f.Benchmarks[0].Complete, "got %+v", f.Benchmarks)
-	p := f.NICs.RDMA[0]
-	expect.That(t, p.Device == "mlx5_0" && p.LinkLayer == "Ethernet" && p.MTU == 4096, "got %+v", p)
-	b := f.Benchmarks[0]
-	expect.That(t, b.Memory == "host" && b.Points[0].A == "mlx5_0" && b.Points[0].ExpectedGBps == nil, "got %+v, where no text tells the port's rate", b)
-}
-
 // TestPerftestExpected checks what a bandwidth between machines is measured by.
 func TestPerftestExpected(t *testing.T) {
 	const port = "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tPhysical state: LinkUp\n\t\tRate: 400\n\t\tLink layer: InfiniBand\n\n"
 	table := func(before, title string) string {
 		return port + before + "                    " + title + ` BW Test
  Dual-port       : OFF		Device         : mlx5_0
+ Mtu             : 4096[B]
  Link type       : IB
  #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
  4096       5000             20.12             20.00               0.701904
@@ -149,15 +131,42 @@ func TestPerftestExpected(t *testing.T) {
 		if large.ExpectedGBps != nil {
 			got = *large.ExpectedGBps
 		}
-		expect.That(t, b.Memory == tt.memory && got == tt.expected && large.Basis == tt.basis && small.ExpectedGBps == nil, "%s: got %+v", name, b)
+		expect.That(t, f.NICs.RDMA[0].MTU == 4096 && b.Complete && b.Memory == tt.memory && got == tt.expected && large.Basis == tt.basis && small.ExpectedGBps == nil, "%s: got %+v", name, b)
 	}
+}
+
+// TestPerftestGPU checks that a table of a GPU's memory names the GPU, and is compared with what its path carries.
+func TestPerftestGPU(t *testing.T) {
+	const topology = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\tX\tNV18\tPIX\t0-47\t0\tN/A\nGPU1\tNV18\tX\tSYS\t48-95\t1\tN/A\nNIC0\tPIX\tSYS\tX\n" +
+		"\nLegend:\n\n  X    = Self\n  PIX  = Connection traversing at most a single PCIe bridge\n\nNIC Legend:\n\n  NIC0: mlx5_bond_0\n\n"
+	const port = "hca_id:\tmlx5_bond_0\n\tphys_port_cnt:\t\t\t1\n\t\tport:\t1\n\t\t\tstate:\t\t\tPORT_ACTIVE (4)\n\t\t\tlink_layer:\t\tEthernet\n\t\t\tactive_width:\t\t2X (16)\n\t\t\tactive_speed:\t\t100.0 Gbps (128)\n\n"
+	const table = "allocated GPU buffer address at 00007f6eff000000 pointer=0x7f6eff000000\n                    RDMA_Write BW Test\n Dual-port       : OFF\t\tDevice         : mlx5_bond_0\n Number of qps   : 1\t\tTransport type : IB\n" +
+		" #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      1000             124.39             124.38   0.372\n---------------------------------------------------------------------------------------\n"
+	for name, tt := range map[string]struct {
+		before, gpu, basis string
+		threshold          float64
+	}{
+		"by number":  {"initializing CUDA\nPicking device No. 1\n", "GPU1", "the port of mlx5_bond_0 over a path of type SYS", 0.38},
+		"near":       {"Picking device No. 0\n", "GPU0", "the port of mlx5_bond_0 over a path of type PIX", 0.8},
+		"by address": {"Listing all CUDA devices in system:\nCUDA device 0: PCIe address is 82:00\nCUDA device 1: PCIe address is E1:00\n\nPicking device No. 1\n", "0000:e1:00.0", "the port of mlx5_bond_0", 0.8},
+		"not named":  {"", "", "the port of mlx5_bond_0", 0.8},
+	} {
+		f := texttest.Parse("x.txt", topology+port+tt.before+table)
+		expect.Must(t, len(f.Benchmarks) == 1 && len(f.Benchmarks[0].Points) == 1, "%s: got %+v", name, f.Benchmarks)
+		b := f.Benchmarks[0]
+		p := b.Points[0]
+		expect.That(t, b.Memory == "gpu" && b.QueuePairs == 1 && p.B == tt.gpu && p.Basis == tt.basis && p.Threshold != nil && *p.Threshold == tt.threshold && *p.ExpectedGBps == 25, "%s: got %+v", name, b)
+	}
+	// The GPU of one table is not that of the next, which is of the host's memory.
+	two := texttest.Parse("x.txt", "Picking device No. 1\n"+table+strings.TrimPrefix(table, "allocated GPU buffer address at 00007f6eff000000 pointer=0x7f6eff000000\n"))
+	expect.That(t, len(two.Benchmarks) == 2 && two.Benchmarks[1].Memory == "host" && two.Benchmarks[1].Points[0].B == "", "got %+v", two.Benchmarks)
 }
 
 // FuzzBenchmarks checks that what is read of any text is bounded and sound.
 func FuzzBenchmarks(f *testing.F) {
 	for _, seed := range []string{
-		texttest.NCCLTestsTable, p2pBandwidthTable, nvbandwidthTable, peerChecksHIP, bandwidthTestOutput,
-		"torch.cuda.can_device_access_peer(0, 1) = True\n" + strings.Repeat("copy cuda:0 -> cuda:1 mismatch\n", 3),
+		texttest.NCCLTestsTable, p2pBandwidthTable, nvbandwidthTable, peerChecksHIP,
+		strings.Repeat("copy cuda:0 -> cuda:1 mismatch\n", 3),
 		"Picking device No. 1\nCUDA device 1: PCIe address is E1:00\nallocated GPU buffer\n",
 	} {
 		f.Add(seed)

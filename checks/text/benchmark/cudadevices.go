@@ -35,13 +35,11 @@ var (
 func cudaDevicesLine(s *parse.Sink, l parse.Line) bool {
 	name, address := "", ""
 	if m := cudaDevicesSample.FindStringSubmatch(l.Text); m != nil {
-		domain, errDomain := strconv.ParseUint(m[5], 16, 32)
-		bus, errBus := strconv.ParseUint(m[3], 16, 8)
-		device, errDevice := strconv.ParseUint(m[4], 16, 8)
-		if errDomain != nil || errBus != nil || errDevice != nil {
-			return false
+		part := func(digits string) uint64 {
+			n, _ := strconv.ParseUint(digits, 16, 32) // The form bounds it.
+			return n
 		}
-		name, address = m[2], facts.Address(fmt.Sprintf("%04x:%02x:%02x.0", domain, bus, device))
+		name, address = m[2], facts.Address(fmt.Sprintf("%04x:%02x:%02x.0", part(m[5]), part(m[3]), part(m[4])))
 	} else if m := cudaDevicesBandwidth.FindStringSubmatch(l.Text); m != nil {
 		name, address = m[2], facts.Address(m[3]+".0")
 	} else if m := cudaDevicesTests.FindStringSubmatch(l.Text); m != nil {

@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -41,28 +42,27 @@ func readNVBandwidth(s *parse.Sink, in *parse.Lines) {
 	Add(s, b)
 }
 
-// nvbandwidthWhat says in the terms of gpudoctor what a test measures.
+// nvbandwidthTests are words of a test's name or title, and what it measures in the terms of gpudoctor; the first that fits counts.
+var nvbandwidthTests = [][2]string{
+	{"latency", "latency"},
+	{"local", "local"},
+	{"all_to_", "other"}, // Many copies at once: the pair's link is shared.
+	{"one_to_all", "other"},
+	{"multicast", "other"},
+	{"bidirectional", "bidirectional"},
+	{"<->", "bidirectional"},
+	{"device_to_device_memcpy_read", "copy-read"},
+	{"GPU(row) -> GPU(column)", "copy-read"},
+	{"GPU(row) <- GPU(column)", "copy"},
+	{"device_to_device", "copy"},
+	{"CPU(row) -> GPU(column)", "host-to-gpu"},
+	{"CPU(row) <- GPU(column)", "gpu-to-host"},
+	{"", "other"},
+}
+
 func nvbandwidthWhat(name, title string) string {
-	text := name + " " + title
-	switch {
-	case strings.Contains(text, "latency"):
-		return "latency"
-	case strings.Contains(text, "local"):
-		return "local"
-	case strings.Contains(text, "all_to_") || strings.Contains(text, "one_to_all") || strings.Contains(text, "multicast"):
-		return "other" // Many copies at once: the pair's link is shared.
-	case strings.Contains(text, "bidirectional") || strings.Contains(text, "<->"):
-		return "bidirectional"
-	case strings.Contains(text, "device_to_device_memcpy_read") || strings.Contains(title, "GPU(row) -> GPU(column)"):
-		return "copy-read"
-	case strings.Contains(title, "GPU(row) <- GPU(column)") || strings.Contains(name, "device_to_device"):
-		return "copy"
-	case strings.Contains(title, "CPU(row) -> GPU(column)"):
-		return "host-to-gpu"
-	case strings.Contains(title, "CPU(row) <- GPU(column)"):
-		return "gpu-to-host"
-	}
-	return "other"
+	i := slices.IndexFunc(nvbandwidthTests, func(t [2]string) bool { return strings.Contains(name+" "+title, t[0]) })
+	return nvbandwidthTests[i][1]
 }
 
 func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at parse.Line) {

@@ -15,7 +15,7 @@ import (
 //	[Step 1] hipDeviceCanAccessPeer matrix
 //	0 -> 1 : 1
 var peerMatrixKind = &parse.Kind{
-	Name: "peer-access", Title: "peer access, from a small program", Command: "python3 -c 'import torch; print(torch.cuda.can_device_access_peer(0, 1))'", Gives: []string{"gpus"},
+	Name: "peer-access", Title: "peer access, from a small program", Gives: []string{"gpus"},
 	Anchors: []string{"CanAccessPeer"},
 	Begins: func(in *parse.Lines) bool {
 		lines := in.Ahead(4)
@@ -26,40 +26,20 @@ var peerMatrixKind = &parse.Kind{
 		head, _ := in.Next()
 		amd := strings.Contains(strings.ToLower(head.Text), "hip")
 		for _, l := range in.While(func(l parse.Line) bool { return peerMatrixRow.MatchString(l.Text) || strings.TrimSpace(l.Text) == "" }) {
-			if m := peerMatrixRow.FindStringSubmatch(l.Text); m != nil {
-				peerMatrixEnter(s, m[1], m[2], m[3], amd, l)
+			m := peerMatrixRow.FindStringSubmatch(l.Text)
+			if m == nil || m[1] == m[2] { // A GPU is not its own peer.
+				continue
+			}
+			from, to := parse.Number(m[1]), parse.Number(m[2])
+			p2pAccess(s, from, to, slices.Contains([]string{"1", "yes", "true"}, strings.ToLower(m[3])), l)
+			if amd {
+				s.GPUAt(from, l).Vendor, s.GPUAt(to, l).Vendor = "amd", "amd"
 			}
 		}
 	},
 }
 
-// peerAnswerKind is a call with its answer in one line, as Python prints it.
-var peerAnswerKind = &parse.Kind{
-	Name: "peer-access-call", Title: "peer access, from PyTorch", Command: peerMatrixKind.Command, Gives: []string{"gpus"},
-	Anchors: []string{"can_device_access_peer("},
-	Line: parse.LineLike(peerAnswer, func(s *parse.Sink, l parse.Line, m []string) bool {
-		peerMatrixEnter(s, m[1], m[2], m[3], false, l)
-		return true
-	}),
-}
-
-var (
-	peerMatrixRow = lazy.New(`^\s*(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?(?:->|→|=>) ?(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?[:=] ?(0|1|(?i:yes|no|true|false))\s*$`)
-	peerAnswer    = lazy.New(`can_device_access_peer\((\d{1,2}), ?(\d{1,2})\)\W{1,8}(0|1|True|False)\b`)
-)
-
-func peerMatrixEnter(s *parse.Sink, from, to, answer string, amd bool, l parse.Line) {
-	if from == to {
-		return // A GPU is not its own peer.
-	}
-	access := slices.Contains([]string{"1", "yes", "true"}, strings.ToLower(answer))
-	p2pAccess(s, parse.Number(from), parse.Number(to), access, l)
-	if amd {
-		for _, index := range []string{from, to} {
-			s.GPUAt(parse.Number(index), l).Vendor = "amd"
-		}
-	}
-}
+var peerMatrixRow = lazy.New(`^\s*(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?(?:->|→|=>) ?(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?[:=] ?(0|1|(?i:yes|no|true|false))\s*$`)
 
 // peerCopyKind is a line in which such a program says how a copy between two GPUs
 // came out: "copy cuda:0 -> cuda:1 : max abs diff 3.99, all zeros on target: True",

@@ -15,104 +15,60 @@ import (
 func pythonCopyKind(t *pythonCopy) *parse.Kind {
 	return &parse.Kind{
 		Name: "tensor-copy", Title: "a tensor copied from GPU to GPU in Python", Gives: []string{"benchmarks"},
-		Anchors: []string{"tensor(", "Tensor(", "device='cuda:", ".to(\"cuda:", ".to('cuda:", "torch.ones(", "torch.zeros("},
-		Line:    func(s *parse.Sink, l parse.Line) bool { return pythonCopyLine(s, t, l) },
+		Anchors: []string{"device='cuda:", "torch.zeros("},
+		Line:    t.read,
 	}
 }
 
 var (
 	pythonCopyTensor = lazy.New(`\btensor\(([\[\]0-9eE., +-]+),\s+device='cuda:(\d{1,2})'`)
 	pythonCopyNumber = lazy.New(`[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?`)
-	// pythonCopyMade is the call by which a program makes a tensor: with the
-	// values, or of ones.
-	pythonCopyMade = lazy.New(`\btorch\.(?:(?:tensor|Tensor|FloatTensor)\((\[[\[\]0-9eE., +-]+\])|ones\((\d{1,3})\b)`)
-	// pythonCopyPlaced is the GPU on which a line of code puts a tensor.
-	pythonCopyPlaced = lazy.New(`(?:\.to\(|device=)(?:torch\.device\()?["']?(?:cuda:)?(\d{1,2})["']?\)?`)
 )
 
-// pythonCopy is the last tensor with a value that a text showed on a GPU.
+// pythonCopy is the last tensor that a text showed on a GPU and that is not zero.
 type pythonCopy struct {
 	source, device string
-	numbers        []float64
-	line           int
+	// size is how many numbers it has, at most pythonCopyMost.
+	size, line int
 }
 
 const (
-	// pythonCopyNear is how many lines may lie between the two: who copies by
-	// hand prints at once.
+	// pythonCopyNear is how many lines may lie between the two: who copies by hand prints at once.
 	pythonCopyNear = 12
-	// pythonCopyMost is how many numbers of a tensor are kept.
 	pythonCopyMost = 256
 )
 
-// pythonCopyValues reads the numbers of a printed tensor. What is below the
-// smallest normal float32 is the bits of something else, and counts as zero.
-func pythonCopyValues(text string) []float64 {
-	var values []float64
-	for _, n := range pythonCopyNumber.FindAllString(text, pythonCopyMost) {
-		v, err := facts.ParseFloat(n)
-		if err != nil || math.Abs(v) < 1.1e-38 {
-			v = 0
-		}
-		values = append(values, v)
-	}
-	return values
+// isZero reports whether a number is zero. What is below the smallest normal float32 is the bits of something else.
+func isZero(number string) bool {
+	v, err := facts.ParseFloat(number)
+	return err != nil || math.Abs(v) < 1.1e-38
 }
 
-func pythonCopyLine(s *parse.Sink, t *pythonCopy, l parse.Line) bool {
-	if m := pythonCopyTensor.FindStringSubmatch(l.Text); m != nil {
-		return pythonCopyShown(s, t, l, pythonCopyValues(m[1]), m[2])
-	}
-	if strings.Contains(l.Text, "torch.zeros(") {
-		*t = pythonCopy{} // What is printed next may be these zeros.
+func (t *pythonCopy) read(s *parse.Sink, l parse.Line) bool {
+	m := pythonCopyTensor.FindStringSubmatch(l.Text)
+	if m == nil {
+		if strings.Contains(l.Text, "torch.zeros(") { // What is printed next may be these zeros.
+			*t = pythonCopy{}
+		}
 		return false
 	}
-	if m := pythonCopyMade.FindStringSubmatch(l.Text); m != nil {
-		values := pythonCopyValues(m[1])
-		if n := parse.Number(m[2]); m[2] != "" && n <= pythonCopyMost {
-			values = slices.Repeat([]float64{1}, n)
-		}
-		*t = pythonCopy{}
-		if !isZero(values) {
-			*t = pythonCopy{source: s.Source(), numbers: values, line: l.Number}
-		}
-	}
-	if m := pythonCopyPlaced.FindStringSubmatch(l.Text); m != nil && t.source == s.Source() && t.device == "" {
-		t.device = m[1]
-	}
-	return false
-}
-
-func isZero(values []float64) bool {
-	return !slices.ContainsFunc(values, func(v float64) bool { return v != 0 })
-}
-
-// pythonCopyShown takes a tensor that was printed on a GPU.
-func pythonCopyShown(s *parse.Sink, t *pythonCopy, l parse.Line, values []float64, device string) bool {
-	before, zero := *t, isZero(values)
-	near := before.source == s.Source() && before.device != "" && len(before.numbers) == len(values) && l.Number-before.line <= pythonCopyNear
-	now := pythonCopy{source: s.Source(), device: device, numbers: values, line: l.Number}
+	numbers := pythonCopyNumber.FindAllString(m[1], pythonCopyMost)
+	now, before := pythonCopy{s.Source(), m[2], len(numbers), l.Number}, *t
 	switch {
-	case near && before.device != device && zero && !strings.Contains(l.Text, "zeros"):
-		return pythonCopyWrong(s, before, now)
-	case zero:
+	case slices.ContainsFunc(numbers, func(n string) bool { return !isZero(n) }):
+		*t = now
+		return true
+	case before.source != now.source || before.device == now.device || before.size != now.size || now.line-before.line > pythonCopyNear || strings.Contains(l.Text, "zeros"):
 		return false
 	}
-	*t = now
-	return true
-}
-
-// pythonCopyWrong enters a copy that did not arrive.
-func pythonCopyWrong(s *parse.Sink, from, to pythonCopy) bool {
-	for _, b := range s.Facts.Benchmarks {
-		if b.Tool == "pytorch" && b.Source == s.Source() && b.Points[0].A == "GPU"+from.device && b.Points[0].B == "GPU"+to.device {
-			return true
-		}
+	pair := facts.BenchmarkPoint{A: "GPU" + before.device, B: "GPU" + now.device, Line: now.line}
+	if !slices.ContainsFunc(s.Facts.Benchmarks, func(b facts.Benchmark) bool {
+		return b.Tool == "pytorch" && b.Source == now.source && b.Points[0].A == pair.A && b.Points[0].B == pair.B
+	}) {
+		Add(s, facts.Benchmark{
+			Tool: "pytorch", Test: "a tensor copied by hand", What: "copy", Wrong: new(int64(now.size)), Complete: true, Source: now.source, Line: now.line,
+			Lines: map[string]int{"wrong": now.line}, Points: []facts.BenchmarkPoint{pair},
+		})
 	}
-	Add(s, facts.Benchmark{
-		Tool: "pytorch", Test: "a tensor copied by hand", What: "copy", Wrong: new(int64(len(to.numbers))), Complete: true, Source: s.Source(), Line: to.line,
-		Lines:  map[string]int{"wrong": to.line},
-		Points: []facts.BenchmarkPoint{{A: "GPU" + from.device, B: "GPU" + to.device, Line: to.line}},
-	})
 	return true
 }

@@ -187,9 +187,7 @@ func TestPythonCopy(t *testing.T) {
 		text  string
 		wrong bool
 	}{
-		"made with values":   {">>> a = torch.tensor([1])\n>>> a = a.to(\"cuda:0\")\n>>> a.to(\"cuda:1\")\n>> tensor([0], device='cuda:1')\n", true},
-		"made of ones":       {"t = torch.ones(3, device='cuda:1')\nt.to('cuda:0')\ntensor([0., 0., 0.], device='cuda:0')\n", true},
-		"bits of another":    {"x = torch.tensor([1.0, 2.0], device=0)\n> tensor([1.4013e-45, 0.0000e+00], device='cuda:1')\n", true},
+		"bits of another":    {"tensor([1.0, 2.0], device='cuda:0')\n> tensor([1.4013e-45, 0.0000e+00], device='cuda:1')\n", true},
 		"zeros of its own":   {"tensor([3., 7.], device='cuda:0')\n>>> b = torch.zeros(2, device='cuda:1')\n>>> b\ntensor([0., 0.], device='cuda:1')\n", false},
 		"made on the host":   {">>> a = torch.tensor([1])\n>>> b\ntensor([0], device='cuda:1')\n", false},
 		"zeros arrive":       {">>> x\ntensor([3., 7.], device='cuda:0')\n>>> x.to('cuda:1')\ntensor([0., 0.], device='cuda:1')\n", true},

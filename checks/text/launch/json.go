@@ -47,11 +47,8 @@ func inspectKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "docker-inspect", Title: "A container, from docker inspect", Command: "docker inspect NAME", Gives: []string{"launches", "env"},
 		Anchors: []string{"["}, Commands: []string{"docker inspect", "docker container inspect", "podman inspect"},
-		Prefilter: func(line []byte) parse.Relevance {
-			if bytes.HasSuffix(bytes.TrimRight(line, " \t`*<br/>"), []byte("[")) { // What may stand around it: see parse.Line.
-				return parse.Relevant
-			}
-			return parse.Irrelevant
+		Skips: func(line []byte) bool { // What may stand around it: see parse.Line.
+			return !bytes.HasSuffix(bytes.TrimRight(line, " \t`*<br/>"), []byte("["))
 		},
 		Begins: func(in *parse.Lines) bool {
 			return begins(in, inspectFirst) && (begins(in, inspectConfig) || follows(in, 200, inspectConfig))

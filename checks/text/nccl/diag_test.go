@@ -4,9 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
-	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -36,14 +34,6 @@ func TestNCCLDiagnostics(t *testing.T) {
 	k := f.Texts[0].Kinds
 	expect.That(t, len(k) == 1 && k[0].Kind == "nccl-diagnostics" && k[0].Lines == 17, "recognised as %+v", k)
 	expect.That(t, f.KernelLog == nil, "an Xid of which nobody need care is in %+v", f.KernelLog)
-	expect.That(t, f.IOMMU.Mode == "passthrough" && len(f.GPUs.Devices) == 2 && f.GPUs.Devices[1].Name == "NVIDIA H200", "got %+v and %+v", f.IOMMU, f.GPUs)
-	versions := map[string]string{}
-	for _, p := range f.Software {
-		versions[p.Name] = p.Version + " on " + p.Host
-	}
-	expect.NoDiff(t, map[string]string{"cuda-driver": "13.1 on node7", "nvidia-driver": "590.48.01 on node7"}, versions, "it")
-	want := facts.RDMAPort{Device: "mlx5_0", Port: 1, Host: "node7", LinkLayer: "InfiniBand", State: "active", PhysicalState: "LinkUp", RateGbps: 400, Source: "x.txt", Line: 9}
-	expect.NoDiff(t, []facts.RDMAPort{want}, f.NICs.RDMA, "it")
 	expect.That(t, len(f.Benchmarks) == 1 && *f.Benchmarks[0].Wrong == 0 && f.Benchmarks[0].Line == 15, "got %+v", f.Benchmarks)
 }
 
@@ -93,8 +83,7 @@ func FuzzNCCLDiagnostics(f *testing.F) {
 	f.Add(diagHealthy)
 	f.Add("a:1 NCCL DIAG [INFO] Xid 79 detected at least 65535 times on host a. b\nNCCL DIAG [OK] GPU inventory: 999x X per node consistent across 1 ranks\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		f := texttest.Sections("x", text)
-		events, gpus := len(f.KernelLog.Events), len(f.GPUs.Devices)
-		expect.That(t, events <= 10*nccl.DiagMaxEvents && gpus <= parse.MaxDevices, "%d events, %d GPUs", events, gpus)
+		events := len(texttest.Sections("x", text).KernelLog.Events)
+		expect.That(t, events <= 10*nccl.MaxDiagEvents, "%d events", events)
 	})
 }

@@ -2,7 +2,7 @@ package nccl
 
 // What the tests look at.
 
-const DiagMaxEvents = diagMaxEvents
+const MaxDiagEvents = maxDiagEvents
 
 // Log is what lines told so far.
 type Log = log

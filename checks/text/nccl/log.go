@@ -2,6 +2,7 @@ package nccl
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math/big"
 	"math/bits"
@@ -47,8 +48,6 @@ const (
 	maxRanks         = 1 << 18
 	// maxValue bounds the value of a variable, in bytes.
 	maxValue = 4096
-	// maxIncomplete is what facts.Communicator promises.
-	maxIncomplete = 32
 )
 
 // log is what the lines of NCCL told so far.
@@ -56,20 +55,16 @@ type log struct {
 	rccl bool
 
 	comms []*comm
-	// byID finds a communicator by its commId, byPointer by host, process
-	// and pointer, byThread by the thread that makes it.
-	byID      map[string]*comm
-	byPointer map[string]*comm
-	byThread  map[string]*comm
-	// channels are counts of a thread whose communicator is not known yet:
-	// before 2.16 the line about its start comes last.
-	channels map[string]map[string]int
+	// byID finds a communicator by its commId, byPointer by host, process and pointer.
+	byID, byPointer map[string]*comm
+	// channels are the last numbers of channels, by kind: "coll", "collnet", "nvls", "p2p".
+	channels map[string]int
 	ranks    int
 
 	pairs map[pair]*channelCount
 	// hostOf is the host of each rank, mixed where ranks of several
 	// communicators bear the number.
-	hostOf map[int32]string
+	hostOf map[int]string
 
 	networks   []facts.NetworkChoice
 	affinities []facts.Affinity
@@ -82,7 +77,7 @@ type log struct {
 type comm struct {
 	facts.Communicator
 	// seen holds started and completed by rank.
-	seen  map[int32]uint8
+	seen  map[int]uint8
 	hosts map[string]bool
 }
 
@@ -99,7 +94,7 @@ type way struct {
 
 // pair is a way between two ranks.
 type pair struct {
-	a, b int32
+	a, b int
 	way  way
 }
 
@@ -126,20 +121,11 @@ func (n *log) line(s *parse.Sink, l parse.Line) bool {
 	return n.read(s, l, body, who) || level == levelInfo
 }
 
-// speaker is who wrote a line: the text "host:pid:tid", and its host.
-type speaker struct{ thread, host string }
+// speaker is who wrote a line: the text "host:pid", and its host.
+type speaker struct{ process, host string }
 
-// process is "host:pid".
-func (w speaker) process() string {
-	if i := strings.LastIndexByte(w.thread, ':'); i > 0 {
-		return w.thread[:i]
-	}
-	return ""
-}
-
-// split takes a line apart: what NCCL says, who, and the words "NCCL INFO "
-// or "NCCL WARN ". Where two processes wrote into one line, the last one
-// counts: the first one's is cut.
+// split takes a line apart: what NCCL says, who, and "NCCL INFO " or "NCCL WARN ". Where two processes wrote into
+// one line, the last one counts: the first one's is cut.
 func split(text string) (body string, who speaker, level string) {
 	rest := text
 	for {
@@ -162,9 +148,8 @@ func split(text string) (body string, who speaker, level string) {
 	return strings.TrimRight(body, " \t"), who, level
 }
 
-// speakerOf reads "host:pid:tid [dev] " at the end of what stands before
-// "NCCL INFO". Launchers put their own words right before it: "[1,0]<stdout>:",
-// "0: ", "(RayWorkerWrapper pid=3, ip=10.0.0.2) ".
+// speakerOf reads "host:pid:tid [dev] " at the end of what stands before "NCCL INFO". Launchers put their own words
+// right before it: "[1,0]<stdout>:", "(RayWorkerWrapper pid=3, ip=10.0.0.2) ".
 func speakerOf(before string) speaker {
 	before = strings.TrimRight(before, " ")
 	if strings.HasSuffix(before, "]") {
@@ -190,7 +175,7 @@ func speakerOf(before string) speaker {
 	if start == pid {
 		return speaker{}
 	}
-	return speaker{thread: token[start:], host: token[start:pid]}
+	return speaker{process: token[start:tid], host: token[start:pid]}
 }
 
 func allDigits(s string) bool {
@@ -234,7 +219,7 @@ func (n *log) read(s *parse.Sink, l parse.Line, body string, who speaker) bool {
 	case strings.HasPrefix(body, "Trees "), strings.HasPrefix(body, "Connected "):
 		return false
 	case strings.HasPrefix(body, "Using network "):
-		n.set.network(who.process())
+		n.set.network(who.process)
 		n.network(s, l, strings.TrimSpace(body[len("Using network "):]), who.host)
 		return true
 	case strings.HasPrefix(body, "Setting affinity for GPU "), strings.HasPrefix(body, "ncclTopoGetCpuAffinity: Affinity for GPU "):
@@ -252,11 +237,11 @@ func (n *log) read(s *parse.Sink, l parse.Line, body string, who speaker) bool {
 		return true
 	case strings.HasPrefix(body, "cudaDriverVersion "):
 		if v, _, ok := number(body[len("cudaDriverVersion "):]); ok && v >= 1000 && !n.rccl {
-			s.Package("cuda-driver", cudaVersion(v), who.host, "log", l)
+			s.Package("cuda-driver", fmt.Sprintf("%d.%d", v/1000, v%1000/10), who.host, "log", l) // cuDriverGetVersion: 1000 * major + 10 * minor.
 		}
 		return true
 	case len(body) > 0 && body[0] >= '0' && body[0] <= '9':
-		return n.counts(body, who)
+		return n.counts(body)
 	}
 	if strings.Contains(body, " set ") && n.variable(s, l, body, who) {
 		return true
@@ -300,7 +285,7 @@ func (n *log) channel(s *parse.Sink, l parse.Line, body string, who speaker) boo
 	if w.kind == "" {
 		return false
 	}
-	n.count(s, l, pair{int32(a), int32(b), w}, strings.HasSuffix(head, "[receive]"), who.host) //nolint:gosec // nine digits fit
+	n.count(s, l, pair{a, b, w}, strings.HasSuffix(head, "[receive]"), who.host)
 	return true
 }
 
@@ -388,28 +373,24 @@ func sameOrMixed(known, seen string) string {
 //	ncclCommInitRank comm 0x7f rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3000 commId 0x5a - Init START
 //	ncclCommSplit comm 0x7f rank 0 nranks 2 ... parent 0x7e splitCount 1 color 0 key 0- Init START
 //	comm 0x7f rank 0 nRanks 2 nNodes 1 localRanks 2 localRank 0 MNNVL 0
-//	comm 0x7f rank 0 nranks 4                                         (2.2, 2.3)
-//	comm 0x7f rank 0 nranks 4 cudaDev 0 nvmlDev 0                     (2.4)
 func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker) bool {
 	pointer := wordAfter(body, "comm ")
 	rank, ok := numberAfter(body, " rank ")
 	if !ok || pointer == "" {
 		return false
 	}
-	pointer = who.process() + " " + pointer
+	pointer = who.process + " " + pointer
 	if nodes, ok := numberAfter(body, " nNodes "); ok {
 		if c := n.byPointer[pointer]; c != nil {
 			c.Nodes = cmp.Or(c.Nodes, nodes)
 		}
 		return true
 	}
-	what := uint8(0)
+	what := uint8(started)
 	switch {
-	case strings.Contains(body, "- Init START"):
-		what = started
 	case strings.Contains(body, "- Init COMPLETE"):
 		what = completed
-	case !oldStart.MatchString(body):
+	case !strings.Contains(body, "- Init START"):
 		return false
 	}
 	ranks, ok := numberAfter(body, " nranks ")
@@ -420,7 +401,7 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 	if c == nil {
 		return true
 	}
-	if what != 0 && rank < c.Ranks { // 2.2 to 2.4 do not say that a start is complete: it only names the ranks.
+	if rank < c.Ranks {
 		n.mark(c, rank, what)
 	}
 	var device *int
@@ -428,39 +409,24 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 		device = &ordinal
 	}
 	s.Began(l, rank, ranks, device, what == completed)
-	n.set.begin(who.process(), c, rank)
+	n.set.begin(who.process, c, rank)
 	if len(n.byPointer) < maxRanks {
 		parse.Put(&n.byPointer, pointer, c)
-	}
-	if who.thread != "" {
-		thread := strings.Clone(who.thread)
-		if counts := n.channels[thread]; counts != nil {
-			c.Channels = counts
-			delete(n.channels, thread)
-		}
-		if len(n.byThread) < maxRanks {
-			parse.Put(&n.byThread, thread, c)
-		}
 	}
 	if who.host != "" {
 		if !c.hosts[who.host] && len(c.hosts) < parse.MaxEntries {
 			parse.Put(&c.hosts, strings.Clone(who.host), true)
 			c.Hosts = append(c.Hosts, strings.Clone(who.host))
 		}
-		if known, ok := n.hostOf[int32(rank)]; ok || len(n.hostOf) < maxRanks { //nolint:gosec // nine digits fit
-			parse.Put(&n.hostOf, int32(rank), sameOrMixed(known, who.host)) //nolint:gosec // nine digits fit
+		if known, ok := n.hostOf[rank]; ok || len(n.hostOf) < maxRanks {
+			parse.Put(&n.hostOf, rank, sameOrMixed(known, who.host))
 		}
 	}
 	return true
 }
 
-// oldStart is how NCCL 2.2 to 2.4 report the start of a communicator.
-var oldStart = lazy.New(`^comm 0x[0-9a-f]+ rank \d+ nranks \d+(?: cudaDev \d+ nvmlDev \d+)?$`)
-
-// find returns the communicator that a line speaks of, new if need be. Where
-// the line bears no commId (before 2.16, and those split off since 2.23), its
-// ranks are put together by their number: a rank that is there already begins
-// another communicator.
+// find returns the communicator that a line speaks of, new if need be. Where the line bears no commId (before 2.16, and
+// those split off since 2.23), a rank that is there already begins another communicator.
 func (n *log) find(s *parse.Sink, l parse.Line, body, pointer string, what uint8, rank, ranks int) *comm {
 	id := wordAfter(body, " commId ")
 	if id != "" {
@@ -468,11 +434,11 @@ func (n *log) find(s *parse.Sink, l parse.Line, body, pointer string, what uint8
 			return c
 		}
 	} else {
-		if c := n.byPointer[pointer]; c != nil && c.Ranks == ranks && what == completed && c.seen[int32(rank)] == started { //nolint:gosec // nine digits fit
+		if c := n.byPointer[pointer]; c != nil && c.Ranks == ranks && what == completed && c.seen[rank] == started {
 			return c
 		}
 		for _, c := range slices.Backward(n.comms) {
-			if c.ID == "" && c.Ranks == ranks && c.seen[int32(rank)]&what == 0 { //nolint:gosec // nine digits fit
+			if c.ID == "" && c.Ranks == ranks && c.seen[rank]&what == 0 {
 				return c
 			}
 		}
@@ -490,8 +456,7 @@ func (n *log) find(s *parse.Sink, l parse.Line, body, pointer string, what uint8
 
 // mark notes that a rank began or ended its start.
 func (n *log) mark(c *comm, rank int, what uint8) {
-	at := int32(rank) //nolint:gosec // nine digits fit
-	had, known := c.seen[at]
+	had, known := c.seen[rank]
 	if !known {
 		if n.ranks >= maxRanks {
 			return
@@ -508,26 +473,19 @@ func (n *log) mark(c *comm, rank int, what uint8) {
 	if what&^had&completed != 0 {
 		c.Completed++
 	}
-	parse.Put(&c.seen, at, had|what)
+	parse.Put(&c.seen, rank, had|what)
 }
 
 // counts reads the numbers of channels:
 //
 //	24 coll channels, 0 collnet channels, 16 nvls channels, 32 p2p channels, 32 p2p channels per peer
-func (n *log) counts(body string, who speaker) bool {
+func (n *log) counts(body string) bool {
 	if !strings.Contains(body, " coll channels, ") {
 		return false
 	}
-	counts := make(map[string]int, 4)
+	n.channels = make(map[string]int, 4)
 	for _, m := range channelCounts.FindAllStringSubmatch(body, -1) {
-		counts[m[2]] = parse.Number(m[1])
-	}
-	c := n.byThread[who.thread]
-	switch {
-	case c == nil && who.thread != "" && len(n.channels) < maxRanks:
-		parse.Put(&n.channels, strings.Clone(who.thread), counts)
-	case c != nil && c.Channels == nil:
-		c.Channels = counts
+		n.channels[m[2]] = parse.Number(m[1])
 	}
 	return true
 }
@@ -606,7 +564,7 @@ func (n *log) variable(s *parse.Sink, l parse.Line, body string, who speaker) bo
 		value = v
 	}
 	s.Variable(name, value, l)
-	n.set.note(who.process(), name, value, s, l)
+	n.set.note(who.process, name, value, s, l)
 	return true
 }
 
@@ -724,21 +682,18 @@ var portForm = lazy.New(`^NET/IB: \[[^\]]*\] ([^\s:/]+)(?::[^\s:/]+)*:(\d+)/(\w*
 // ports that are active (ncclIbInit), so its list also shows that.
 func enterPort(s *parse.Sink, l parse.Line, p facts.RDMAPort) {
 	nics := s.NICs()
-	for i := range nics.RDMA {
-		known := &nics.RDMA[i]
-		if known.Device == p.Device && known.Port == p.Port && (known.Host == p.Host || known.Host == "") {
-			known.LinkLayer = cmp.Or(known.LinkLayer, p.LinkLayer)
-			known.RateGbps = cmp.Or(known.RateGbps, p.RateGbps)
-			known.Address = cmp.Or(known.Address, p.Address)
-			return
-		}
+	i := slices.IndexFunc(nics.RDMA, func(known facts.RDMAPort) bool {
+		return known.Device == p.Device && known.Port == p.Port && (known.Host == p.Host || known.Host == "")
+	})
+	switch {
+	case i >= 0:
+		p.Host = nics.RDMA[i].Host
+		parse.Fill(&nics.RDMA[i], &p)
+	case len(nics.RDMA) < parse.MaxEntries && len(p.Device) <= 64:
+		p.State, p.Source, p.Line = "active", s.Source(), l.Number
+		p.Device, p.Host = strings.Clone(p.Device), strings.Clone(p.Host)
+		nics.RDMA = append(nics.RDMA, p)
 	}
-	if len(nics.RDMA) >= parse.MaxEntries || len(p.Device) > 64 {
-		return
-	}
-	p.State, p.Source, p.Line = "active", s.Source(), l.Number
-	p.Device, p.Host = strings.Clone(p.Device), strings.Clone(p.Host)
-	nics.RDMA = append(nics.RDMA, p)
 }
 
 // interfacesListed are "[0]eth0:10.1.2.3<0>" and "eth0:fe80::1%eth0<0>".
@@ -747,25 +702,18 @@ var interfacesListed = lazy.New(`(?:^| )(?:\[[^\]]*\])?([^\s:]{1,64}):([^\s<%]{1
 // enterInterface notes an address.
 func enterInterface(s *parse.Sink, l parse.Line, name, address, host string) {
 	nics := s.NICs()
-	for i := range nics.Interfaces {
-		known := &nics.Interfaces[i]
-		if known.Name != name || known.Host != host && known.Host != "" {
-			continue
+	i := slices.IndexFunc(nics.Interfaces, func(n facts.Interface) bool { return n.Name == name && (n.Host == host || n.Host == "") })
+	if i < 0 {
+		if len(nics.Interfaces) >= parse.MaxEntries {
+			return
 		}
-		for _, a := range known.Addresses {
-			if a, _, _ = strings.Cut(a, "/"); a == address {
-				return
-			}
-		}
-		if len(known.Addresses) < 64 {
-			known.Addresses = append(known.Addresses, strings.Clone(address))
-		}
-		return
+		i = len(nics.Interfaces)
+		nics.Interfaces = append(nics.Interfaces, facts.Interface{Name: strings.Clone(name), Host: strings.Clone(host), Source: s.Source(), Line: l.Number})
 	}
-	if len(nics.Interfaces) < parse.MaxEntries {
-		nics.Interfaces = append(nics.Interfaces, facts.Interface{
-			Name: strings.Clone(name), Host: strings.Clone(host), Addresses: []string{strings.Clone(address)}, Source: s.Source(), Line: l.Number,
-		})
+	n := &nics.Interfaces[i]
+	known := slices.ContainsFunc(n.Addresses, func(a string) bool { return a == address || strings.HasPrefix(a, address+"/") })
+	if !known && len(n.Addresses) < 64 {
+		n.Addresses = append(n.Addresses, strings.Clone(address))
 	}
 }
 
@@ -782,11 +730,6 @@ func (n *log) finish(s *parse.Sink) {
 	}
 	for _, c := range n.comms {
 		c.Library = library
-		for _, rank := range slices.Sorted(maps.Keys(c.seen)) {
-			if c.seen[rank]&completed == 0 && len(c.Incomplete) < maxIncomplete {
-				c.Incomplete = append(c.Incomplete, int(rank))
-			}
-		}
 		slices.Sort(c.Hosts)
 		logs.Communicators = append(logs.Communicators, c.Communicator)
 	}
@@ -824,7 +767,7 @@ func (n *log) transports() []facts.Transport {
 			i = len(list)
 			at[k] = i
 			list = append(list, facts.Transport{
-				Kind: w.kind, Network: w.network, GDR: w.gdr, SameHost: same, A: int(p.a), B: int(p.b), Source: c.source, Line: c.line,
+				Kind: w.kind, Network: w.network, GDR: w.gdr, SameHost: same, A: p.a, B: p.b, Source: c.source, Line: c.line,
 			})
 		}
 		list[i].Channels += max(c.sent, c.received)

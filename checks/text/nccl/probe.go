@@ -41,18 +41,14 @@ func Read(text string, failed bool) collective.Log {
 	for p, c := range n.pairs {
 		if len(l.Transports) < maxOwnPairs && p.a >= 0 {
 			l.Transports = append(l.Transports, probe.CollectiveTransport{
-				A: int(p.a), B: int(p.b), Kind: p.way.kind, Network: p.way.network, Channels: max(c.sent, c.received),
+				A: p.a, B: p.b, Kind: p.way.kind, Network: p.way.network, Channels: max(c.sent, c.received),
 			})
 		}
 	}
 	slices.SortStableFunc(l.Transports, func(a, b probe.CollectiveTransport) int {
 		return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B), strings.Compare(a.Kind, b.Kind))
 	})
-	for _, c := range n.comms {
-		if c.Channels != nil {
-			l.Channels = c.Channels
-		}
-	}
+	l.Channels = n.channels
 	if len(n.networks) > 0 {
 		l.Network = n.networks[0].Name
 	}

@@ -76,7 +76,7 @@ func (t *settings) unequal() []facts.Unequal {
 		for _, p := range processes {
 			of := t.ranks[p]
 			set, known := t.values[name][p]
-			started := of.comm.seen[int32(of.rank)]&completed != 0 //nolint:gosec // nine digits fit
+			started := of.comm.seen[of.rank]&completed != 0
 			wasRead := started || t.networked[p] && slices.Contains(readForNetwork, name)
 			if !known && !wasRead {
 				continue

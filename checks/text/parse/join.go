@@ -38,11 +38,9 @@ func (s *Sink) join() {
 	checks.Derive(s.Facts)
 }
 
-// nameGPUs gives GPUs that are known by index alone their addresses, where
-// another text tells which index has which address, or, as the management
-// library counts in order of the addresses (nvmlDeviceGetHandleByIndex), where
-// the PCI tree shows as many GPUs of that vendor. An index that several GPUs have, as
-// in texts of several machines, names none of them.
+// nameGPUs gives GPUs that are known by index alone their addresses, where another text tells them, or, as the
+// management library counts in order of the addresses (nvmlDeviceGetHandleByIndex), where the PCI tree shows as
+// many GPUs of that vendor. An index that several GPUs have, as in texts of several machines, names none of them.
 func (s *Sink) nameGPUs() {
 	addressOf, shared := make(map[int]string), make(map[int]bool)
 	var unnamed []*facts.GPU

@@ -39,10 +39,8 @@ func IsJSON(line string) bool { return jsonLine.MatchString(line) }
 
 var jsonLine = lazy.New(`^\s*(?:[{}\[\]",:0-9-]|(?:true|false|null|NaN)\b|$)`)
 
-// JSONDocument takes the lines of a JSON object, from the next line to the one
-// in which its last brace closes, and returns it. Where the opening brace
-// stood in a line before, it is put back. Where another line than one of JSON comes, the end is
-// cut off.
+// JSONDocument takes the lines of a JSON object, to the one in which its last brace closes, and returns it. An opening
+// brace that stood in a line before is put back, and a line that is not of JSON cuts the end off.
 func JSONDocument(in *Lines) string {
 	var text strings.Builder
 	var quotes jsonQuotes

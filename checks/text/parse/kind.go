@@ -24,21 +24,17 @@ type Kind struct {
 	// Anchors are literals, case and all: a line is offered to the kind only
 	// if it holds one of them. The rarer they are in other texts the better.
 	Anchors []string
-	// Commands are beginnings of command lines ("lspci", "cat /proc/cmdline"):
-	// the first line after a shell prompt with such a command is offered to
-	// the kind as well, whatever it holds. A pipe into grep and the like may
-	// follow in the prompt's line.
+	// Commands are beginnings of command lines ("lspci", "cat /proc/cmdline"): the first line after a
+	// shell prompt with one is offered as well, whatever it holds. A pipe into grep may follow there.
 	Commands []string
-	// Prefilter, if set, says what a line is to the kind before it is offered. It
-	// sees each line in which there is an anchor, and keeps none of them. It
-	// runs beside Line, Begins and Read, and only saves them work.
-	Prefilter func(line []byte) Relevance
+	// Skips, if set, is true of some lines that neither Line nor Begins takes. It sees each line
+	// in which there is an anchor, keeps none of them, and runs beside Line, Begins and Read.
+	Skips func(line []byte) bool
 	// Files is true if it takes what scripts and other sources hold. No other kind is asked there: a
 	// comment that quotes a log is no log.
 	Files bool
-	// Line takes one line by itself, for texts whose lines stand between
-	// those of others: logs. It reports whether it understood it. It is
-	// also called for lines inside blocks.
+	// Line takes one line by itself, for texts whose lines stand between those of others: logs, also inside
+	// blocks. It reports whether it understood it.
 	Line func(s *Sink, l Line) bool
 	// Begins reports whether a block of this kind begins at the next line, in.First;
 	// in may look ahead but takes nothing.
@@ -47,16 +43,6 @@ type Kind struct {
 	// after it. It need not check for shell prompts: in ends before one.
 	Read func(s *Sink, in *Lines)
 }
-
-// Relevance is what a line is to a kind.
-type Relevance uint8
-
-const (
-	// Relevant lines are offered to the kind.
-	Relevant Relevance = iota
-	// Irrelevant lines are those that neither Line nor Begins takes.
-	Irrelevant
-)
 
 // BeginsLike is the Begins of a kind whose first line has one of some forms.
 func BeginsLike(forms ...*lazy.Regexp) func(in *Lines) bool {

@@ -276,9 +276,8 @@ func plain(line []byte) bool {
 	return true
 }
 
-// promptForms are shell prompts before a command: "$ cmd", "# cmd",
-// "user@host:~/dir$ cmd", "[root@host dir]# cmd", "host:~$ cmd",
-// "root@host:/# cmd", "(env) user@host:~$ cmd", "user@host ~ % cmd".
+// promptForms are shell prompts before a command: "$ cmd", "user@host:~/dir$ cmd", "[root@host dir]# cmd",
+// "host:~$ cmd", "(env) user@host:~$ cmd", "user@host ~ % cmd".
 var promptForms = lazy.New(`^(?:\([\w.-]+\) ?)?(?:\[?(?:[\w.-]+@)?(?P<host>[A-Za-z][\w.-]*)(?::[^\s$#%>]*|[ ][^\s$#%>\]]+)?\]?)? ?(?P<sign>[$#%]) (?P<command>[A-Za-z./~_].*)$`)
 
 // bareCommands are commands behind a bare "#", which may as well begin a
@@ -371,9 +370,8 @@ func runs(words, command string) bool {
 	}
 }
 
-// HasCommand reports whether a command line runs command: at its beginning, or
-// behind sudo, variables, a runner or a pipe's first part. A path before the
-// program's name does not matter.
+// HasCommand reports whether a command line runs command, with or without its path: at its beginning, or
+// behind sudo, variables or a runner.
 func HasCommand(line, command string) bool {
 	for part := range strings.SplitSeq(line, ";") {
 		words := strings.Fields(part)

@@ -32,12 +32,12 @@ func MergeGPU(g, other *facts.GPU) {
 	g.UtilizationPercent = load
 }
 
-// Fill sets each field of a structure that holds nothing from the same field of another one.
+// Fill sets each field of a structure that holds nothing, or an empty list, from the same field of another one.
 func Fill[T any](to, from *T) {
 	a, b := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
 	for i := range a.NumField() {
-		if a.Field(i).IsZero() {
-			a.Field(i).Set(b.Field(i))
+		if f := a.Field(i); f.IsZero() || f.Kind() == reflect.Slice && f.Len() == 0 && !b.Field(i).IsZero() {
+			f.Set(b.Field(i))
 		}
 	}
 }

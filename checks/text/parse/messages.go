@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -37,7 +36,7 @@ type messageLog struct {
 
 // heard is who said a message, and who said it last.
 type heard struct {
-	speakers map[string]bool
+	speakers map[processKey]bool
 	last     line
 }
 
@@ -83,7 +82,7 @@ func (s *Sink) Message(id string, fields map[string]string, l Line) {
 		}
 		m.variants[id]++
 		m.found[key] = at
-		m.heard = append(m.heard, heard{speakers: map[string]bool{}})
+		m.heard = append(m.heard, heard{speakers: map[processKey]bool{}})
 		logs.Messages = append(logs.Messages, s.message(row, fields, who, l))
 	}
 	logs.Messages[at].Count++
@@ -126,21 +125,4 @@ func (s *Sink) settle(all []facts.Message) {
 	for i := range all {
 		all[i].Order = i
 	}
-}
-
-// Speaker is the process that wrote a line, as far as the line tells.
-type Speaker struct {
-	Host   string
-	pid    int
-	rank   *int
-	device *int
-	time   string
-}
-
-func (s Speaker) key() string {
-	rank := "-"
-	if s.rank != nil {
-		rank = strconv.Itoa(*s.rank)
-	}
-	return s.Host + " " + strconv.Itoa(s.pid) + " " + rank
 }

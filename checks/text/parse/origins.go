@@ -10,13 +10,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// ledger notes which line told which value of which fact.
-//
-// A place is kept together with the value that was read there, and finish
-// compares that value with the one in the finished facts: where another text
-// replaced it, the place of the other text counts, and where nobody noted a
-// place for the value, the fact has none. So a place never speaks of another
-// value than the one that is shown.
+// ledger notes which line told which value of which fact. A place is kept together with the value that was read
+// there, and counts only where the finished facts have that value: so it never speaks of another than is shown.
 type ledger struct {
 	told []toldAt
 	// known has the values of facts that have a place already.
@@ -67,9 +62,8 @@ func (g *ledger) note(fact, value, source string, line int) {
 	g.told = append(g.told, toldAt{t, source, line})
 }
 
-// watch notes that what changes in an object from now on is told by one line:
-// until another line is looked at, or an object is watched for another one.
-// object is a pointer.
+// watch notes that what changes in an object, a pointer, from now on is told by one line: until another line is looked
+// at, or an object is watched for another one.
 func (g *ledger) watch(path string, object any, source string, line int) {
 	if len(g.open) > 0 && (g.open[0].line != line || g.open[0].source != source) {
 		g.close()

@@ -25,7 +25,7 @@ const (
 
 // date reads the dates of the text that was read, if it tells of trouble or of work.
 func (s *Sink) date() {
-	if whole := unmarked.Replace(s.whole); s.telling || works.in(whole) || strings.Contains(whole, completed) {
+	if whole := unmarked.Replace(s.whole); s.telling || works.MatchString(whole) || strings.Contains(whole, completed) {
 		Put(&s.dates, s.name, datesOf(escapes.ReplaceAllString(whole, "")))
 	}
 }
@@ -44,18 +44,6 @@ type date struct {
 	line, year, month, day, minute int
 }
 
-// hinted is a form, and words of which one is in each text that has it: most lines have none of them, and are not looked at.
-type hinted struct {
-	holds []string
-	form  *lazy.Regexp
-}
-
-func (h *hinted) in(line string) bool { return h.may(line) && h.form.MatchString(line) }
-
-func (h *hinted) may(line string) bool {
-	return slices.ContainsFunc(h.holds, func(word string) bool { return strings.Contains(line, word) })
-}
-
 // months are as dates abbreviate them.
 var months = strings.Fields("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec")
 
@@ -65,14 +53,17 @@ const month = `(?P<m>Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|
 const completed = "COMPLETED"
 
 // works are words of lines that show more: of nccl-tests and simpleP2P, and of people who close a case.
-var works = hinted{[]string{"Out of bounds", "#wrong", "Test passed", "raining ", "Subject: ", " close "}, lazy.New(`(?m)Out of bounds values : 0 OK|#wrong:? +0\b|\bTest passed\b|\b[Tt]raining (?:finished|completed|done)\b|^Subject: .*\b(?i:solved|resolved|fixed)\b|\b(?:may|can|please) close (?:this|it|the)\b`)}
+var works = lazy.New(`(?m)Out of bounds values : 0 OK|#wrong:? +0\b|\bTest passed\b|\b[Tt]raining (?:finished|completed|done)\b|^Subject: .*\b(?i:solved|resolved|fixed)\b|\b(?:may|can|please) close (?:this|it|the)\b`)
 
 // clock is the time behind a date.
 var clock = lazy.New(`^(?:,? (?:at )?|[T_]?)(\d\d):(\d\d)\b`)
 
-// dateForms are "2025-01-16", "20.10.2025", "25-Jan-2025", "27 Mar 2025", "Mar 27 17:10:11 2025" and "Aug 14", and the heads of lines of glog
+// dateForms are, with words of which one is in each text that has the form, "2025-01-16", "20.10.2025", "25-Jan-2025", "27 Mar 2025", "Mar 27 17:10:11 2025" and "Aug 14", and the heads of lines of glog
 // ("W0708 05:00:01") and vLLM ("INFO 04-03 08:00:12"). Their groups are named y, m, d and t.
-var dateForms = []hinted{
+var dateForms = []struct {
+	holds []string
+	form  *lazy.Regexp
+}{
 	{[]string{"20"}, lazy.New(`\b(?P<y>20\d\d)[-/](?P<m>0[1-9]|1[0-2])[-/](?P<d>0[1-9]|[12]\d|3[01])(?:\b|T)`)},
 	{[]string{".20"}, lazy.New(`\b(?P<d>0?[1-9]|[12]\d|3[01])\.(?P<m>0?[1-9]|1[0-2])\.(?P<y>20\d\d)\b`)},
 	{months, lazy.New(`\b(?P<d>0?[1-9]|[12]\d|3[01])(?:\.? |-)` + month + `\b(?:(?:,? |-)(?P<y>20\d\d)\b)?`)},
@@ -87,13 +78,13 @@ var otherDate = lazy.New(`(?i)version \d|\bbuil[dt]|release|kernel module|\bSMP\
 // bygone is how people say that what they quote in this line, or in the block below it, is of the past, and present how a
 // line speaks of today, or of what worked before; gone is how they say that what the line quotes does not come any longer.
 var (
-	bygone  = hinted{[]string{"ack then", "at time", "he past", "se days", "eviously", "ormerly", "sed to"}, lazy.New(`(?i)\b(?:back then|at that time|in the past|in those days|previously|formerly|used to)\b`)}
+	bygone  = lazy.New(`\b(?:[Bb]ack then|[Aa]t that time|[Ii]n the past|[Ii]n those days|[Pp]reviously|[Ff]ormerly|[Uu]sed to)\b`)
 	present = lazy.New(`(?i)\b(?:works?|worked|fine|ok|now|today|currently|since|still|again)\b`)
-	gone    = hinted{[]string{"o longer", "not "}, lazy.New(`(?i)\b(?:no longer|not (?:come|seen?|happen|occur)\w*(?: \w+)? (?:up )?(?:again|any[ -]?more|since))\b`)}
+	gone    = lazy.New(`\b(?:[Nn]o longer|[Nn]ot (?:come|seen?|happen|occur)\w*(?: \w+)? (?:up )?(?:again|any[ -]?more|since))\b`)
 )
 
 // booted are words of the lines with which Linux begins, and with which journalctl announces that.
-var booted = hinted{[]string{"Linux version ", "BOOT_IMAGE", "-- Boot ", "-- Reboot --"}, lazy.New(`\bLinux version \d|Command line: BOOT_IMAGE|^-- Boot [0-9a-f]+|^-- Reboot --`)}
+var booted = lazy.New(`\bLinux version \d|Command line: BOOT_IMAGE|^-- Boot [0-9a-f]+|^-- Reboot --`)
 
 // dateIn is the date that a line tells.
 func dateIn(line string) (d date, ok bool) {
@@ -101,7 +92,7 @@ func dateIn(line string) (d date, ok bool) {
 	at := len(line)
 	for i := range dateForms {
 		f := &dateForms[i]
-		if !f.may(line) {
+		if !slices.ContainsFunc(f.holds, func(word string) bool { return strings.Contains(line, word) }) {
 			continue
 		}
 		m := f.form.Get().FindStringSubmatchIndex(line)
@@ -136,8 +127,8 @@ func dateIn(line string) (d date, ok bool) {
 
 // stateField is how kubectl begins to describe a state of a container, and finishedField where it says when that ended.
 var (
-	stateField    = hinted{[]string{"State:"}, lazy.New(`\b(?:Last )?State:\s`)}
-	finishedField = hinted{[]string{"Finished:"}, lazy.New(`\bFinished:\s`)}
+	stateField    = lazy.New(`\b(?:Last )?State:\s`)
+	finishedField = lazy.New(`\bFinished:\s`)
 )
 
 // unmarked leaves out of a text what does not belong to its lines: the zero bytes of a log that was truncated while it was
@@ -159,7 +150,7 @@ func datesOf(whole string) dates {
 		number++
 		line = strings.TrimRight(line, "\r\n")
 		line = line[strings.LastIndexByte(line, '\r')+1:] // What stays on the screen.
-		if works.in(line) {
+		if works.MatchString(line) {
 			all.works = append(all.works, number)
 		}
 		if strings.Contains(line, completed) {
@@ -170,24 +161,24 @@ func datesOf(whole string) dates {
 		switch {
 		case strings.HasPrefix(field, "```"):
 			fenced = !fenced
-		case fenced && told, !fenced && gone.in(line):
+		case fenced && told, !fenced && gone.MatchString(line):
 			all.bygone = append(all.bygone, number)
 		case !fenced && field != "":
-			if told = bygone.in(line) && !present.MatchString(line); told {
+			if told = bygone.MatchString(line) && !present.MatchString(line); told {
 				all.bygone = append(all.bygone, number)
 			}
 		}
-		if booted.in(line) {
+		if booted.MatchString(line) {
 			all.boots = append(all.boots, number)
 		}
-		if stateField.in(line) {
+		if stateField.MatchString(line) {
 			state = number
 		}
 		d, ok := dateIn(line)
 		if !ok {
 			continue
 		}
-		if d.line = number; state > 0 && finishedField.in(line) {
+		if d.line = number; state > 0 && finishedField.MatchString(line) {
 			d.line, all.from = state, slices.DeleteFunc(all.from, func(o date) bool { return o.line >= state })
 		}
 		all.from = append(all.from, d)

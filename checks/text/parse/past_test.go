@@ -56,11 +56,3 @@ func TestDays(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkDates(b *testing.B) {
-	text := strings.Repeat("2025-01-16 12:00:01 node7:4021:4077 [3] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read\nno date stands in this line, but 12 words and some numbers do\n", MaxWhole/160)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		datesOf(text)
-	}
-}

@@ -23,6 +23,7 @@ type processLog struct {
 	ended bool
 }
 
+// processKey distinguishes processes, those of each section of a text.
 type processKey struct {
 	source, host       string
 	section, pid, rank int
@@ -40,11 +41,8 @@ type process struct {
 // process is the one that wrote a line of the present text; nil if there are too many. Of a line
 // that names none it is one that has neither a rank nor a number.
 func (s *Sink) process(who Speaker, l Line) *process {
-	key := processKey{s.name, who.Host, s.TextUnderWay().SectionOf(l.Number), who.pid, -1}
-	if who.rank != nil {
-		key.rank = *who.rank
-	}
-	log := &s.processes
+	key, log := who.key(), &s.processes
+	key.source, key.section = s.name, s.TextUnderWay().SectionOf(l.Number)
 	p := log.byKey[key]
 	if p == nil && len(log.list) < maxProcesses {
 		p = &process{Process: facts.Process{Rank: who.rank, Host: who.Host, PID: who.pid, Source: s.name}, section: key.section}

@@ -60,8 +60,8 @@ func NewRegistry(families ...func(*Sink) Family) *Registry {
 // anchorSet finds those who may take a line.
 type anchorSet struct {
 	*message.AnchorSet
-	// prefilters are the Prefilter of each kind; other takers have none.
-	prefilters []func(line []byte) Relevance
+	// skips are the Skips of each kind; other takers have none.
+	skips []func(line []byte) bool
 }
 
 // takersOf appends those to which a line is relevant.
@@ -69,7 +69,7 @@ func (a *anchorSet) takersOf(line []byte, takers []uint16) []uint16 {
 	from := len(takers)
 	takers = a.In(line, takers)
 	kept := slices.DeleteFunc(takers[from:], func(t uint16) bool {
-		return int(t) < len(a.prefilters) && a.prefilters[t] != nil && a.prefilters[t](line) == Irrelevant
+		return int(t) < len(a.skips) && a.skips[t] != nil && a.skips[t](line)
 	})
 	return takers[:from+len(kept)]
 }
@@ -85,15 +85,15 @@ func (r *Registry) Kinds() []*Kind {
 
 func (r *Registry) anchorsOfAll() *anchorSet {
 	var all [][]string
-	var prefilters []func(line []byte) Relevance
+	var skips []func(line []byte) bool
 	for _, k := range r.Kinds() {
 		all = append(all, k.Anchors)
-		prefilters = append(prefilters, k.Prefilter)
+		skips = append(skips, k.Skips)
 	}
 	for _, t := range message.Statements() {
 		all = append(all, t.Anchors)
 	}
-	return &anchorSet{message.NewAnchorSet(append(all, promptSigns, headingSigns)), prefilters}
+	return &anchorSet{message.NewAnchorSet(append(all, promptSigns, headingSigns)), skips}
 }
 
 // NewReading begins a reading.

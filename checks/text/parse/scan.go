@@ -1,9 +1,6 @@
 package parse
 
-import (
-	"io"
-	"sync"
-)
+import "io"
 
 const (
 	// ChunkBytes is how much of a text is looked at at a time.
@@ -67,14 +64,14 @@ func (s *scanner) split(begin []byte, r io.Reader) {
 	defer close(s.chunks)
 	in := &withoutZeros{from: r}
 	sp := newSplitter(begin)
-	c, lines := spareChunk(), sp.scanner(in)
+	c, lines := new(chunk), sp.scanner(in)
 	one := make([][]byte, 1)
 	for lines.Scan() {
 		if len(c.data) >= ChunkBytes {
 			if !s.send(c, in) {
 				return
 			}
-			c = spareChunk()
+			c = &chunk{data: make([]byte, 0, cap(c.data)), lines: make([]lineAt, 0, cap(c.lines)), takers: make([]uint16, 0, cap(c.takers))}
 		}
 		l, parts := lineAt{numbered: sp.numbered, overwritten: sp.overwritten}, one
 		if one[0] = lines.Bytes(); !plain(one[0]) || mayBeEscaped(one[0]) {
@@ -111,10 +108,6 @@ func (s *scanner) send(c *chunk, in *withoutZeros) bool {
 // fill makes sure that there is a next line.
 func (s *scanner) fill() bool {
 	for s.now == nil || s.at == len(s.now.lines) {
-		if s.now != nil {
-			spareChunks.Put(s.now)
-			s.now = nil
-		}
 		c, ok := <-s.chunks
 		if !ok {
 			return false
@@ -177,20 +170,6 @@ func (s *scanner) takersBefore() int32 {
 // close ends the reading.
 func (s *scanner) close() {
 	close(s.stop)
-	for c := range s.chunks { // Until the goroutine has seen it.
-		spareChunks.Put(c)
+	for range s.chunks { // Until the goroutine has seen it.
 	}
-	if s.now != nil {
-		spareChunks.Put(s.now)
-	}
-}
-
-// spareChunks are those of texts before: a ticket may hold thousands of small ones.
-var spareChunks = sync.Pool{New: func() any { return new(chunk) }}
-
-// spareChunk is an empty one. Lines that were looked at ahead keep the takers that it had.
-func spareChunk() *chunk {
-	c := spareChunks.Get().(*chunk)
-	c.data, c.lines, c.takers, c.joins = c.data[:0], c.lines[:0], make([]uint16, 0, cap(c.takers)), nil
-	return c
 }

@@ -14,9 +14,8 @@ import (
 
 // Sink takes what parsers read and builds the facts.
 type Sink struct {
-	// Facts is the document under construction. Parsers append to the
-	// sections of texts (Launches, Software, Benchmarks) themselves; for
-	// what several texts describe, they use the methods of Sink.
+	// Facts is the document under construction. Parsers append to Launches and Benchmarks themselves; for what
+	// several texts describe, they use the methods of Sink.
 	Facts *facts.Facts
 
 	name   string
@@ -25,6 +24,9 @@ type Sink struct {
 	prompt *Prompt
 	// sections are those of the present text.
 	sections []headed
+	// texts are the places of the first of all texts in the facts, by name, and indexed is how many these are.
+	texts   map[string]int
+	indexed int
 
 	devices map[string]*facts.PCIDevice
 	gpus    map[string]*facts.GPU
@@ -79,7 +81,10 @@ func (s *Sink) TextUnderWay() *facts.Text {
 
 // textOf is the text of a name.
 func (s *Sink) textOf(name string) *facts.Text {
-	if i := slices.IndexFunc(s.Facts.Texts, func(t facts.Text) bool { return t.Name == name }); i >= 0 {
+	for ; s.indexed < len(s.Facts.Texts); s.indexed++ {
+		Put(&s.texts, s.Facts.Texts[s.indexed].Name, s.indexed)
+	}
+	if i, known := s.texts[name]; known {
 		return &s.Facts.Texts[i]
 	}
 	return &facts.Text{}
@@ -106,16 +111,14 @@ func (s *Sink) Prompt() Prompt {
 // Host is the host that the last shell prompt named, or empty.
 func (s *Sink) Host() string { return s.Prompt().Host }
 
-// Told notes that a line tells a value of a fact. fact is its path as rules
-// write it: "container.shm.size_bytes", "env.variables[NCCL_DEBUG]". Of a
-// structure, to which value points, all parts that are set are reported there.
+// Told notes that a line tells a value of a fact, by its path as rules write it: "env.variables[NCCL_DEBUG]". Of a
+// structure, to which value points, these are all parts that are set.
 func (s *Sink) Told(fact string, value any, l Line) {
 	valuesIn(fact, value, func(fact string, told said) { s.ledger.note(fact, told.value, s.name, l.Number) })
 }
 
-// Watch notes that what changes next in a structure of the facts, to which
-// object points, is told by a line. It ends when the reader looks at another
-// line, so that nothing is ever put down to a line that came before it.
+// Watch notes that what changes next in a structure of the facts, to which object points, is told by a line. It ends
+// when the reader looks at another line: nothing is put down to a line that came before it.
 func (s *Sink) Watch(fact string, object any, l Line) {
 	s.ledger.watch(fact, object, s.name, l.Number)
 }
@@ -184,9 +187,8 @@ func (s *Sink) Indexed(index int) bool {
 	return false
 }
 
-// GPUAt returns the GPU of a management library's index, if the text says so
-// no address. Once another text tells the addresses, the two become one;
-// else the GPU is called "GPU3". Pairs of such GPUs are named likewise.
+// GPUAt returns the GPU of a management library's index, where the text tells no address. It is called "GPU3", also in
+// pairs, unless another text tells the addresses.
 func (s *Sink) GPUAt(index int, l Line) *facts.GPU {
 	g := s.GPU(GPUName(index), l)
 	g.Index = cmp.Or(g.Index, &index)
@@ -236,14 +238,15 @@ func Put[K comparable, V any](m *map[K]V, key K, value V) {
 	(*m)[key] = value
 }
 
-// GPUs returns the section of the GPUs, new if need be.
+// The functions of PCI and the GPUs are put into their sections when all texts are read.
+
+// GPUs returns the section of the GPUs, new if need be; so do those below with theirs.
 func (s *Sink) GPUs() *facts.GPUFacts { return section(&s.Facts.GPUs) }
 
-// HostFacts returns the section of the host, new if need be; so do those below
-// with theirs.
+// HostFacts returns its section.
 func (s *Sink) HostFacts() *facts.HostFacts { return section(&s.Facts.Host) }
 
-// PCI returns its section. The functions are put there when all texts are read.
+// PCI returns its section.
 func (s *Sink) PCI() *facts.PCIFacts { return section(&s.Facts.PCI) }
 
 // KernelLog returns its section.

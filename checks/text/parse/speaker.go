@@ -31,6 +31,24 @@ var (
 	timeForm = lazy.New(`(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)`)
 )
 
+// Speaker is the process that wrote a line, as far as the line tells.
+type Speaker struct {
+	Host   string
+	pid    int
+	rank   *int
+	device *int
+	time   string
+}
+
+// key distinguishes processes.
+func (s Speaker) key() processKey {
+	key := processKey{host: s.Host, pid: s.pid, rank: -1}
+	if s.rank != nil {
+		key.rank = *s.rank
+	}
+	return key
+}
+
 // Identify reads who wrote a line.
 func Identify(line string) Speaker {
 	line = line[:min(len(line), 400)]

@@ -122,10 +122,8 @@ func (s *splitter) pastReturns(data []byte, at int, last bool) (next int, feed b
 	return -1, false
 }
 
-// withoutZeros reads a text and makes one zero byte of several in a row, however many: a log that was
-// truncated while its writer kept its place begins with as many as it had bytes.
-// Every second byte that is zero, as where UTF-16 was appended to another
-// encoding, goes.
+// withoutZeros makes one zero byte of several in a row, of which a log that was truncated under its writer has as many
+// as it had bytes. Every second byte that is zero, as where UTF-16 was appended to another encoding, goes.
 type withoutZeros struct {
 	from io.Reader
 	// zero is true if what was read last ended in a zero byte.

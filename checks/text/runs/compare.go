@@ -19,7 +19,7 @@ func (r *recorder) finish() {
 	}
 	var all []*run
 	configured := map[string]bool{}
-	for _, s := range r.order {
+	for _, s := range r.sessions {
 		s.takeBefore(math.MaxInt)
 		s.close(lines[s.name])
 		maps.Copy(configured, s.configured)
@@ -88,7 +88,7 @@ func alike(a, b *run) bool {
 	case a.quoted != b.quoted:
 		return false // Of others, and so of another machine.
 	case a.identity != "" && b.identity != "":
-		return a.identity == b.identity && a.folder == b.folder
+		return a.identity == b.identity
 	case a.begun && b.stepped() || b.begun && a.stepped():
 		return false
 	case a.Source == b.Source:

@@ -3,7 +3,6 @@ package runs_test
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -183,30 +182,6 @@ func FuzzDeaths(f *testing.F) {
 	})
 }
 
-func TestTorchrun(t *testing.T) {
-	f := texttest.Parse("job.log", `Failures:
-[1]:
-  time      : 2025-11-21_14:24:49
-  host      : node7
-  rank      : 0 (local_rank: 0)
-  exitcode  : -15 (pid: 3326)
-------------------------------------------------------------
-Root Cause (first observed failure):
-[0]:
-  time      : 2025-11-21_14:24:49
-  host      : node7
-  rank      : 13 (local_rank: 5)
-  exitcode  : -7 (pid: 3327)
-  error_file: <N/A>
-  traceback : Signal 7 (SIGBUS) received by PID 3327
-============================================================
-`)
-	i := slices.IndexFunc(f.Logs.Messages, func(m facts.Message) bool { return m.ID == "torch-first-failure" })
-	expect.Must(t, i >= 0 && f.Logs.Messages[i].Line == 8, "got %+v", f.Logs.Messages)
-	want := map[string]string{"time": "2025-11-21_14:24:49", "host": "node7", "rank": "13", "local_rank": "5", "exitcode": "-7", "signal": "SIGBUS"}
-	expect.NoDiff(t, want, f.Logs.Messages[i].Fields, "fields")
-}
-
 // The forms of PyTorch 2.9: the timeout names the collective, the status the group.
 const (
 	timedOut = "[rank{r}]:[E1122 21:06:11.437315714 ProcessGroupNCCL.cpp:689] [Rank {r}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=22, OpType=ALLREDUCE, NumelIn=1024, NumelOut=1024, Timeout(ms)=600000) ran for 600073 milliseconds before timing out.\n"
@@ -221,6 +196,7 @@ func of(rank string, lines ...string) string {
 }
 
 func TestProgress(t *testing.T) {
+	unranked := strings.TrimPrefix(strings.ReplaceAll(status, " Rank {r}]", "]"), "[rank{r}]:")
 	for _, tt := range []struct {
 		name, text string
 		want       string
@@ -239,23 +215,15 @@ func TestProgress(t *testing.T) {
 			"a timeout of another group", of("0", dump) + strings.ReplaceAll(of("0", timedOut), "SeqNum=22", "SeqNum=99"),
 			`[{"group":"0(default_pg)","rank":0,"enqueued":24,"completed":21},{"rank":0,"seq":99,"op":"ALLREDUCE","elements":1024}]`,
 		},
-		{"no rank", strings.TrimPrefix(strings.ReplaceAll(status, " Rank {r}]", "]"), "[rank{r}]:"), `null`},
+		{"no rank", unranked, `null`},
+		{"rank5.log", unranked, `[{"group":"0(default_pg)","rank":5,"enqueued":81,"completed":21}]`},
 	} {
-		var list []facts.Progress
-		if logs := texttest.Parse("job.log", tt.text).Logs; logs != nil {
-			list = logs.Progress
-		}
+		list := texttest.Sections(tt.name, tt.text).Logs.Progress
 		for i := range list {
-			expect.That(t, list[i].Text != "" && list[i].Line != 0 && list[i].Source == "job.log", "%s: got %+v", tt.name, list[i])
+			expect.That(t, list[i].Text != "" && list[i].Line != 0 && list[i].Source == tt.name, "%s: got %+v", tt.name, list[i])
 			list[i].Text, list[i].Line, list[i].Source = "", 0, ""
 		}
 		raw := expect.Value(json.Marshal(list))(t)
 		expect.Equal(t, tt.want, strings.ReplaceAll(string(raw), `,"text":"","source":"","line":0`, ""), "%s", tt.name)
 	}
-}
-
-func TestProgressByFileName(t *testing.T) {
-	text := strings.TrimPrefix(strings.ReplaceAll(status, " Rank {r}]", "]"), "[rank{r}]:")
-	list := texttest.Parse("rank5.log", text).Logs.Progress
-	expect.That(t, len(list) == 1 && list[0].Rank == 5, "got %+v", list)
 }

@@ -20,13 +20,10 @@ const (
 	longest = 4096
 )
 
-// prefilter passes over the lines of NCCL's log and long ones: NCCL says in them only that
+// skips passes over the lines of NCCL's log and long ones: NCCL says in them only that
 // a communicator was made.
-func prefilter(line []byte) parse.Relevance {
-	if bytes.Contains(line, []byte(" NCCL INFO ")) && !bytes.Contains(line, []byte(" - Init COMPLETE")) || len(line) > longest {
-		return parse.Irrelevant
-	}
-	return parse.Relevant
+func skips(line []byte) bool {
+	return bytes.Contains(line, []byte(" NCCL INFO ")) && !bytes.Contains(line, []byte(" - Init COMPLETE")) || len(line) > longest
 }
 
 var (

@@ -14,9 +14,8 @@ import (
 // maxProgressText bounds the text of a line, as facts.Progress promises.
 const maxProgressText = 300
 
-// NewProgress makes, for one reading, the reader of how far each rank of a job came in its process
-// groups, from what the watchdogs of PyTorch print when a collective times out. It has no kind of
-// text of its own: the catalogue of messages knows the lines.
+// NewProgress makes, for one reading, the reader of how far each rank of a job came in its process groups, from what the
+// watchdogs of PyTorch print when a collective times out, in lines that the catalogue of messages knows.
 func NewProgress(s *parse.Sink) parse.Family {
 	w := &watchdogs{sink: s}
 	s.Listen(w.hear)

@@ -1,7 +1,5 @@
-// Package runs separates the runs of a program in transcripts and in the files of a
-// ticket, finds the outcome of each, and compares those that differ in one
-// thing: people try a job with and without a setting, on two GPUs and on four. It also reads how
-// the processes of a job ended, and how far each rank came before a watchdog ended it.
+// Package runs separates the runs of a program in transcripts and in the files of a ticket, finds the outcome of each,
+// and compares those that differ in one thing. It also reads how the processes of a job ended, and how far each came.
 //
 // Lines leave marks while they are read. A session goes over those of a text, in order, and makes runs of them.
 package runs
@@ -18,7 +16,7 @@ import (
 
 // New makes the kinds of this package for one reading.
 func New(s *parse.Sink) parse.Family {
-	r := &recorder{sink: s, texts: map[string]*session{}, headers: map[caption]string{}}
+	r := &recorder{sink: s, headers: map[caption]string{}}
 	s.Listen(r.hear)
 	return parse.Family{Kinds: []*parse.Kind{runsKind(r), matrixKind(r)}, Finish: r.finish}
 }
@@ -39,7 +37,7 @@ func runsKind(r *recorder) *parse.Kind {
 			"esult |", "utcome |", "tatus |", "etting |", "onfig |", "NCCL", "RCCL", "libnccl", "librccl", // Headers of tables.
 			"eboot", "ower cycle", "ower-cycle", "pgraded", "owngraded", "nstalled", "swapped",
 		},
-		Prefilter: prefilter,
+		Skips: skips,
 		Line: func(_ *parse.Sink, l parse.Line) bool {
 			r.line(l)
 			return false
@@ -47,35 +45,27 @@ func runsKind(r *recorder) *parse.Kind {
 	}
 }
 
-// markKind says what a line is for a run.
+// markKind says what a line is for a run. Of one line, what begins a run comes first; from finished on, a mark tells its outcome.
 type markKind uint8
 
 const (
-	// prompt is a shell prompt, command a line that starts a program, heading one that says
-	// what the run below is, and banner how a program begins its output.
-	prompt markKind = iota
-	command
-	heading
-	banner
-	// variable is a line that sets one, unset one that takes it away, version what a library
-	// says about itself, made a communicator that was made, and change what somebody says was
-	// changed of the machine.
-	variable
-	unset
-	version
-	made
-	change
-	// finished is the closing line of a table, checked its count of wrong values, complaint a
-	// message that says something failed, exit how a process ended, passed the word of a
-	// test, step a step of a training, stopped a ^C, and word what a person says about the run.
-	finished
-	checked
-	complaint
-	exit
-	passed
-	step
-	stopped
-	word
+	prompt    markKind = iota // a shell prompt
+	command                   // a line that starts a program
+	heading                   // what the run below it is
+	banner                    // how a program begins its output
+	variable                  // a line that sets one
+	unset                     // one that takes variables away
+	version                   // what a library says about itself
+	made                      // a communicator was made
+	change                    // somebody says that the machine was changed
+	finished                  // the closing line of a table
+	checked                   // its count of wrong values
+	complaint                 // a message that something failed
+	exit                      // how a process ended
+	passed                    // the word of a test
+	step                      // a step of a training
+	stopped                   // a ^C
+	word                      // what a person says about the run
 )
 
 // mark is a line that tells something of runs.
@@ -106,9 +96,9 @@ type mark struct {
 
 // recorder takes the marks of a reading.
 type recorder struct {
-	sink  *parse.Sink
-	texts map[string]*session
-	order []*session
+	sink *parse.Sink
+	// sessions are those of the texts so far.
+	sessions []*session
 	// headers are lines that may be headers of tables, and tabled the runs of tables.
 	headers map[caption]string
 	tabled  []*run
@@ -125,13 +115,11 @@ const (
 
 // session is that of the text that is being read.
 func (r *recorder) session() *session {
-	name := r.sink.Source()
-	s := r.texts[name]
-	if s == nil {
-		s = newSession(name)
-		r.texts[name] = s
-		r.order = append(r.order, s)
+	if n := len(r.sessions); n > 0 && r.sessions[n-1].name == r.sink.Source() {
+		return r.sessions[n-1]
 	}
+	s := newSession(r.sink.Source())
+	r.sessions = append(r.sessions, s)
 	return s
 }
 

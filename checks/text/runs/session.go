@@ -36,8 +36,8 @@ type run struct {
 	// identity is the program with its arguments, without what counts GPUs; empty if no
 	// command was seen.
 	identity string
-	// folder is that of its shell, changes how often the machine was changed before, and quoted how many times it is quoted.
-	folder, changes, quoted int
+	// changes is how often the machine or the folder of a shell was changed before, and quoted how many times the run is quoted.
+	changes, quoted int
 	// logged are the variables that the library says it read, and made is true once it
 	// made a communicator.
 	logged map[string]string
@@ -77,10 +77,9 @@ func (r *run) add(m mark) {
 
 // shellState is what a shell hands to the programs that it starts.
 type shellState struct {
-	// exported are the variables that programs have, and own those of the shell itself: whether a program has them is not known.
-	exported, own map[string]string
-	// folder counts how often it went to another one.
-	folder int
+	exported map[string]string
+	// unsure is true once it is not known whether programs have a variable.
+	unsure bool
 }
 
 // session takes the marks of a text, in the order of lines, and makes runs of them.
@@ -98,7 +97,7 @@ type session struct {
 	quoted int
 	// prompt is the line of the last shell prompt, and indented its indentation.
 	prompt, indented int
-	// changes counts what changed the machine.
+	// changes counts what changed the machine, or the folder of a shell.
 	changes int
 	// file is what the text's name says.
 	file    mark
@@ -127,7 +126,7 @@ func (s *session) shellAt(host string) *shellState {
 		if len(s.shells) >= maxRuns {
 			clear(s.shells)
 		}
-		s.shells[host] = &shellState{exported: map[string]string{}, own: map[string]string{}}
+		s.shells[host] = &shellState{exported: map[string]string{}}
 	}
 	return s.shells[host]
 }
@@ -204,7 +203,7 @@ func (s *session) begin(by string, m mark) *run {
 	s.close(m.line - 1)
 	r := &run{
 		Run:  facts.Run{By: by, Source: s.name, Line: m.line, Variables: map[string]string{}, Outcome: unknown},
-		text: m.text, logged: map[string]string{}, quoted: s.quoted, changes: s.changes, folder: s.shell.folder, named: s.file.kind == heading, unclear: len(s.shell.own) > 0,
+		text: m.text, logged: map[string]string{}, quoted: s.quoted, changes: s.changes, named: s.file.kind == heading, unclear: s.shell.unsure,
 	}
 	if r.named && by == "output" {
 		r.By = "file"
@@ -282,13 +281,13 @@ func (s *session) typed(m mark) {
 			for _, v := range variables {
 				s.shell.assign(v[0], v[1])
 			}
+		case words[0] == "cd" || words[0] == "pushd", changing.MatchString(part) && !installed.MatchString(part):
+			s.changes++
 		case s.shell.builtin(words):
 		case installed.MatchString(part):
-			s.shell.export("nccl", installed.FindStringSubmatch(part)[1])
-		case changing.MatchString(part):
-			s.changes++
+			s.shell.export("nccl", installed.First(part))
 		case m.host == "" && otherShell.MatchString(strings.Join(words, " ")): // With the same prompt.
-			maps.Copy(s.shell.own, s.shell.exported)
+			s.shell.unsure = s.shell.unsure || len(s.shell.exported) > 0
 			clear(s.shell.exported)
 		case runnable(words):
 			r := s.begin("command", m)
@@ -308,13 +307,13 @@ func (s *session) typed(m mark) {
 func (sh *shellState) assign(name, value string) {
 	if _, exported := sh.exported[name]; exported {
 		sh.exported[name] = value
-	} else if env.SteersCommunication(name) && len(sh.own) < maxRuns {
-		sh.own[name] = value
+	} else {
+		sh.unsure = sh.unsure || env.SteersCommunication(name)
 	}
 }
 
 func (sh *shellState) export(name, value string) {
-	if delete(sh.own, name); len(sh.exported) < maxRuns {
+	if len(sh.exported) < maxRuns {
 		sh.exported[name] = value
 	}
 }
@@ -322,7 +321,6 @@ func (sh *shellState) export(name, value string) {
 func (sh *shellState) unset(names []string) {
 	for _, name := range names {
 		delete(sh.exported, name)
-		delete(sh.own, name)
 	}
 }
 
@@ -331,18 +329,12 @@ func (sh *shellState) builtin(words []string) bool {
 	switch words[0] {
 	case "export", "declare", "set":
 		for _, w := range words[1:] {
-			name, value, ok := strings.Cut(w, "=")
-			if !ok {
-				value, ok = sh.own[name]
-			}
-			if ok && env.SteersCommunication(name) {
+			if name, value, ok := strings.Cut(w, "="); ok && env.SteersCommunication(name) {
 				sh.export(name, value)
 			}
 		}
 	case "unset":
 		sh.unset(words[1:])
-	case "cd", "pushd":
-		sh.folder++
 	default:
 		return false
 	}

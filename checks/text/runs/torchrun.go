@@ -31,31 +31,30 @@ func (t *tracebacks) readTorchrun(s *parse.Sink, in *parse.Lines) {
 	fields := map[string]string{}
 	exit, pid := first, ""
 	for _, l := range in.Ahead(8) {
-		if m := torchrunField.FindStringSubmatch(l.Text); m != nil {
-			switch m[1] {
-			case "traceback":
-				if strings.Contains(l.Text, head) { // The program's own, below.
-					t.nextIs(parse.Optional(fields["rank"]), l)
-				}
-			case "exitcode":
-				exit, pid = l, m[3]
-				fields[m[1]] = escape.Printable(m[2], 80)
-			case "rank":
-				if m[3] != "" {
-					fields["local_rank"] = m[3]
-				}
-				fallthrough
-			default:
-				fields[m[1]] = escape.Printable(m[2], 80)
-			}
-			if m[4] != "" {
-				fields["signal"] = m[4]
+		m := torchrunField.FindStringSubmatch(l.Text)
+		if m == nil {
+			if strings.Contains(l.Text, "=====") {
+				break
 			}
 			continue
 		}
-		if strings.Contains(l.Text, "=====") {
-			break
+		if m[4] != "" {
+			fields["signal"] = m[4]
 		}
+		switch m[1] {
+		case "traceback":
+			if strings.Contains(l.Text, head) { // The program's own, below.
+				t.nextIs(parse.Optional(fields["rank"]), l)
+			}
+			continue
+		case "exitcode":
+			exit, pid = l, m[3]
+		case "rank":
+			if m[3] != "" {
+				fields["local_rank"] = m[3]
+			}
+		}
+		fields[m[1]] = escape.Printable(m[2], 80)
 	}
 	if fields["rank"] == "" {
 		return

@@ -5,11 +5,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -63,21 +61,6 @@ func Root(tb testing.TB) string {
 	return ""
 }
 
-// Sources are the files of Go in which texts stand: the tests under checks/text, and the
-// samples that they share.
-func Sources(tb testing.TB) []string {
-	tb.Helper()
-	var files []string
-	for _, pattern := range []string{"*_test.go", "*/*_test.go", "texttest/samples.go"} {
-		some, err := filepath.Glob(filepath.Join(Root(tb), "checks/text", pattern))
-		if err != nil || len(some) == 0 {
-			tb.Fatalf("no files %s: %v", pattern, err)
-		}
-		files = append(files, some...)
-	}
-	return files
-}
-
 // EveryText is each text of fixtures/texts, and one of all examples of messages.
 func EveryText(tb testing.TB) map[string]string {
 	tb.Helper()
@@ -103,14 +86,6 @@ func EveryText(tb testing.TB) map[string]string {
 	}
 	all["messages"] = b.String()
 	return all
-}
-
-// RecordedLogs are the texts of fixtures/texts one after the other, some times.
-func RecordedLogs(tb testing.TB, times int) []byte {
-	tb.Helper()
-	all := EveryText(tb)
-	delete(all, "messages")
-	return bytes.Repeat([]byte(strings.Join(slices.Collect(maps.Values(all)), "")), times)
 }
 
 // Indented is the facts as JSON.

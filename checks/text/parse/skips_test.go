@@ -9,35 +9,35 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// parseWithoutPrefilters is Parse, with each line offered to every kind whose anchors it holds.
-func parseWithoutPrefilters(name, content string) *facts.Facts {
+// parseWithoutSkips is Parse, with each line offered to every kind whose anchors it holds.
+func parseWithoutSkips(name, content string) *facts.Facts {
 	r := text.NewReading()
-	r.WithoutPrefilters()
+	r.WithoutSkips()
 	texttest.Text(r, name, content)
 	return r.Finish()
 }
 
-// sameWithoutPrefilters checks that a text tells the same without prefilters.
-func sameWithoutPrefilters(t *testing.T, name, text string) {
+// sameWithoutSkips checks that a text tells the same without skips.
+func sameWithoutSkips(t *testing.T, name, text string) {
 	t.Helper()
-	expect.NoDiff(t, texttest.Indented(t, parseWithoutPrefilters(name, text)), texttest.Indented(t, texttest.Parse(name, text)), "%s: with prefilters", name)
+	expect.NoDiff(t, texttest.Indented(t, parseWithoutSkips(name, text)), texttest.Indented(t, texttest.Parse(name, text)), "%s: with skips", name)
 }
 
-// TestPrefilters checks that the texts of the repository tell the same without prefilters.
-func TestPrefilters(t *testing.T) {
+// TestSkips checks that the texts of the repository tell the same without skips.
+func TestSkips(t *testing.T) {
 	expect.NotShort(t, "nothing in it runs side by side")
 	for name, text := range texttest.EveryText(t) {
-		sameWithoutPrefilters(t, name, text)
+		sameWithoutSkips(t, name, text)
 	}
 }
 
-// FuzzPrefilters checks the same of any text.
-func FuzzPrefilters(f *testing.F) {
+// FuzzSkips checks the same of any text.
+func FuzzSkips(f *testing.F) {
 	const largest = 8 << 10 // Larger ones are as slow to change as they are to read.
 	for _, text := range texttest.EveryText(f) {
 		f.Add(text[:min(len(text), largest)])
 	}
 	f.Add("copy cuda:0 -> cuda:1 ok\nGPU 0 to GPU 1 copied: mismatch\ngpu0=>gpu1 memcpy correct, GPU 0 TO device 1 transfer wrong data")
 	f.Add("nccl  2.18\n[conda] nccl\t2.1\n[\n  {\"HostConfig\": {\n}}\n]")
-	f.Fuzz(func(t *testing.T, text string) { sameWithoutPrefilters(t, "x", text) })
+	f.Fuzz(func(t *testing.T, text string) { sameWithoutSkips(t, "x", text) })
 }
