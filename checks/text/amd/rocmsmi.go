@@ -38,21 +38,14 @@ var rocmSMILineKind = &parse.Kind{
 	Name: "rocm-smi", Title: "AMD GPUs, from rocm-smi", Command: "rocm-smi -a", Gives: []string{"gpus"},
 	Anchors: []string{
 		": Device Name:", ": Device ID:", ": Card series:", ": Card Series:", ": Card model:", ": Card Model:", ": GFX Version:", ": PCI Bus:",
-		": (Topology) Numa", ": XGMI Error", ": GPU use (%)", ": Unique ID:", ": GUID:", "Driver version:",
+		": (Topology) Numa", ": XGMI Error", ": GPU use (%)", ": Unique ID:", ": GUID:",
 	},
 	Line: rocmSMILine,
 }
 
-var (
-	rocmSMIEntry  = lazy.New(`^\s*GPU\[(\d{1,3})\]\s*: ([^:]{1,60}?):\s*(.*?)\s*$`)
-	rocmSMIDriver = lazy.New(`^Driver version:\s*(\S+)\s*$`)
-)
+var rocmSMIEntry = lazy.New(`^\s*GPU\[(\d{1,3})\]\s*: ([^:]{1,60}?):\s*(.*?)\s*$`)
 
 func rocmSMILine(s *parse.Sink, l parse.Line) bool {
-	if version := rocmSMIDriver.First(l.Text); version != "" {
-		smiDriver(s, version, l)
-		return true
-	}
 	m := rocmSMIEntry.FindStringSubmatch(l.Text)
 	if m == nil || parse.Number(m[1]) >= gpuMax {
 		return false
@@ -86,35 +79,4 @@ func rocmSMISet(g *facts.GPU, key, value string) {
 	case "xgmi error count", "xgmi error status":
 		g.XGMIErrors = cmp.Or(gpuInt(value), g.XGMIErrors)
 	}
-}
-
-// rocmSMITableKind is what rocm-smi prints without arguments.
-var rocmSMITableKind = &parse.Kind{
-	Name: "rocm-smi-table", Title: "AMD GPUs, the table of rocm-smi", Command: "rocm-smi", Gives: []string{"gpus"},
-	Anchors: []string{"= Concise Info =", "= Concise Hardware Info ="},
-	Begins:  parse.BeginsWith(func(text string) bool { return strings.Contains(text, "= Concise") }),
-	Read:    rocmSMITableRead,
-}
-
-// rocmSMIRow is a row: the number of the GPU, in ROCm 6 and newer that of the
-// node and the ids of device and GPU, and its temperature.
-var rocmSMIRow = lazy.New(`^\s*(\d{1,3})\s+(?:(?:\d+\s+)?\[?(0x[0-9a-fA-F]{4})\b.*|\S*\d\S*\s.*)$`)
-
-func rocmSMITableRead(s *parse.Sink, in *parse.Lines) {
-	in.Next()
-	ended := false
-	in.While(func(l parse.Line) bool {
-		text := strings.TrimSpace(l.Text)
-		switch m := rocmSMIRow.FindStringSubmatch(l.Text); {
-		case ended:
-			return false
-		case m != nil && parse.Number(m[1]) < gpuMax:
-			gpuSetName(gpuAt(s, parse.Number(m[1]), "", l), m[2])
-		case text == "", strings.HasPrefix(text, "="), strings.HasPrefix(text, "GPU"), strings.HasPrefix(text, "Device"), strings.HasPrefix(text, "("):
-		default:
-			return false
-		}
-		ended = strings.Contains(text, "End of ROCm SMI")
-		return true
-	})
 }

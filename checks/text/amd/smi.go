@@ -205,17 +205,6 @@ func (r *smiReport) finish(s *parse.Sink) {
 		g.RetiredPages = &pages
 	}
 	s.Settle()
-	smiDriver(s, r.values["DRIVER/VERSION"], r.lines["DRIVER/VERSION"])
-}
-
-// smiDriver notes the version of the kernel driver, which for one that
-// came with the kernel is the kernel's.
-func smiDriver(s *parse.Sink, version string, l parse.Line) {
-	version = strings.TrimSpace(version)
-	if version == "" || version == "N/A" || strings.ContainsAny(version, " \t") || len(version) > 60 {
-		return
-	}
-	s.Package("amdgpu", version, "", "amd-smi", l)
 }
 
 // smiTableKind is what amd-smi prints without arguments, since version 26.
@@ -231,9 +220,9 @@ var smiTableKind = &parse.Kind{
 }
 
 var (
-	smiVersions = lazy.New(`(amdgpu|ROCm) version: ?(\S+)`)
-	smiFirst    = lazy.New(`^\s*\|\s*([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\s+(.*?)\s*\|\s*\S+(?: %)?\s+\S+(?: °C)?\s+(\d+|N/A)\s+\S+\s`)
-	smiSecond   = lazy.New(`^\s*\|\s*(\d{1,3})\s+(\d{1,3}|N/A)\s+(\d{1,3}|N/A)\s+(\S+)\s*\|`)
+	smiROCm   = lazy.New(`ROCm version: ?(\d[\w.+-]*)`)
+	smiFirst  = lazy.New(`^\s*\|\s*([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\s+(.*?)\s*\|\s*\S+(?: %)?\s+\S+(?: °C)?\s+(\d+|N/A)\s+\S+\s`)
+	smiSecond = lazy.New(`^\s*\|\s*(\d{1,3})\s+(\d{1,3}|N/A)\s+(\d{1,3}|N/A)\s+(\S+)\s*\|`)
 )
 
 func smiTableRead(s *parse.Sink, in *parse.Lines) {
@@ -244,14 +233,7 @@ func smiTableRead(s *parse.Sink, in *parse.Lines) {
 		if text == "" || text[0] != '|' && text[0] != '+' {
 			return false
 		}
-		for _, m := range smiVersions.FindAllStringSubmatch(text, 4) {
-			switch {
-			case m[1] == "ROCm":
-				s.Package("rocm", m[2], "", "amd-smi", l)
-			case m[2] != "Linuxver":
-				smiDriver(s, m[2], l)
-			}
-		}
+		smiVersion(s, l)
 		if m := smiFirst.FindStringSubmatch(l.Text); m != nil && rows < gpuMax {
 			rows++
 			g = s.GPU(facts.Address(m[1]), l)
@@ -271,13 +253,13 @@ var smiVersionKind = &parse.Kind{
 	Name: "amd-smi-version", Title: "versions, from amd-smi version", Command: "amd-smi version", Gives: []string{"software"},
 	Anchors: []string{"AMDSMI Tool:"},
 	Line: func(s *parse.Sink, l parse.Line) bool {
-		for _, m := range smiVersions.FindAllStringSubmatch(l.Text, 4) {
-			if v := strings.TrimRight(m[2], "|,"); m[1] == "ROCm" && v != "N/A" {
-				s.Package("rocm", v, "", "amd-smi", l)
-			} else {
-				smiDriver(s, v, l)
-			}
-		}
+		smiVersion(s, l)
 		return true
 	},
+}
+
+func smiVersion(s *parse.Sink, l parse.Line) {
+	if version := smiROCm.First(l.Text); version != "" {
+		s.Package("rocm", version, "", "amd-smi", l)
+	}
 }

@@ -2,7 +2,6 @@ package host
 
 import (
 	"cmp"
-	"fmt"
 	"math/big"
 	"strings"
 
@@ -34,7 +33,7 @@ func affinityKind() *parse.Kind {
 			if m == nil {
 				return false
 			}
-			list := cmp.Or(m[1], numactlList(m[2]))
+			list := cmp.Or(m[1], cpuList(cpuSet(m[2])))
 			if n, ok := affinity.CommonCPUs(list, list); !ok || n == 0 {
 				return false
 			}
@@ -55,15 +54,8 @@ var cpuBindForm = lazy.New(`\bcpu-bind=MASK - (\S+), task +\d+ +\d+ \[\d+\]: mas
 // bound adds the CPUs of a task to those of the others: what none of them may use, no rank uses.
 func bound(s *parse.Sink, l parse.Line, tasks *big.Int, mask string) {
 	cpus, _ := new(big.Int).SetString(mask, 16)
-	tasks.Or(tasks, cpus)
-	var list strings.Builder
-	for cpu := range tasks.BitLen() {
-		if tasks.Bit(cpu) == 1 {
-			fmt.Fprintf(&list, "%d ", cpu)
-		}
-	}
 	f := s.NUMA()
-	f.AllowedCPUs = numactlList(list.String())
+	f.AllowedCPUs = cpuList(tasks.Or(tasks, cpus))
 	s.Told("numa.allowed_cpus", f.AllowedCPUs, l)
 }
 

@@ -9,7 +9,7 @@ import (
 
 // New makes, for one reading, the kinds that show the machine.
 func New(s *parse.Sink) parse.Family {
-	t, kernel, groups := &tree{bridges: make(map[string]string)}, kernellog.NewReader(), make(iommuGroups)
+	t, kernel, groups := &tree{bridges: make(map[string]string), roots: make(map[string]bool)}, kernellog.NewReader(), make(iommuGroups)
 	return parse.Family{
 		Kinds: []*parse.Kind{
 			lspciKind(t), lspciTreeKind(t), setpciKind,

@@ -450,6 +450,8 @@ type tree struct {
 	// bridges are the PCI bridges by the bus below them, of each text that shows
 	// some.
 	bridges map[string]string
+	// roots are the root buses that a text names.
+	roots map[string]bool
 	// whole is set once a text shows the buses below every bridge.
 	whole bool
 }
@@ -483,7 +485,7 @@ func lspciWhole(devices []*lspciDevice, prompt string, verbose int) bool {
 // buses below it; a function whose bus no known bridge names is on a root bus
 // only if the whole list was shown, for then no bridge is missing.
 func (t *tree) place(s *parse.Sink) {
-	if len(t.bridges) == 0 && !t.whole {
+	if len(t.bridges)+len(t.roots) == 0 && !t.whole {
 		return
 	}
 	for _, address := range s.Addresses() {
@@ -503,7 +505,7 @@ func (t *tree) above(s *parse.Sink, address string) (ancestors []string, root st
 		bridge := t.bridges[bus]
 		if bridge == "" {
 			slices.Reverse(ancestors)
-			if t.isRoot(s, ancestors) {
+			if t.roots[bus] || t.isRoot(s, ancestors) {
 				return ancestors, "pci" + bus
 			}
 			return nil, ""

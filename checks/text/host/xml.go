@@ -3,8 +3,8 @@ package host
 import (
 	"cmp"
 	"fmt"
+	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -84,23 +84,11 @@ func (r *topology) cpu(e *xmlPlace, a map[string]string, l parse.Line) {
 // xmlMask writes a set of CPUs in words of 32 bits, the highest first
 // ("000000ff,ffff0000"), as the kernel lists them: "16-39".
 func xmlMask(mask string) string {
-	words := strings.Split(mask, ",")
-	if mask == "" || len(words) > 256 {
+	set, ok := new(big.Int).SetString(strings.ReplaceAll(mask, ",", ""), 16)
+	if !ok || set.BitLen() > maxCPUs || set.Sign() < 0 {
 		return ""
 	}
-	var b strings.Builder
-	for i, word := range slices.Backward(words) {
-		set, err := strconv.ParseUint(word, 16, 32)
-		if err != nil {
-			return ""
-		}
-		for bit := range 32 {
-			if set&(1<<bit) != 0 {
-				fmt.Fprintf(&b, "%d ", 32*(len(words)-1-i)+bit)
-			}
-		}
-	}
-	return numactlList(b.String())
+	return cpuList(set)
 }
 
 // pci is NCCL's element of a function. Of the bridges NCCL keeps one for each

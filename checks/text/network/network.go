@@ -23,7 +23,7 @@ func New(*parse.Sink) parse.Family {
 		mlnxQoSKind,
 		gdscheckKind,
 		ibSysfsKind, ibSysfsCatKind,
-		ipAddrKind, ipBriefKind, ethtoolKind, bondingKind, fiInfoKind, ofiLogKind,
+		ipAddrKind, ipBriefKind, ethtoolKind, bondingKind, fiInfoKind,
 		(&pings{arrived: map[string]int{}, lost: map[string]int{}}).kind(),
 	}}
 }

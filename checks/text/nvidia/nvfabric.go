@@ -78,12 +78,11 @@ var nvfabricVersionKind = &parse.Kind{
 	Name:    "fabricmanager-version",
 	Title:   "the version of NVIDIA's fabric manager",
 	Command: "nv-fabricmanager --version",
-	Gives:   []string{"gpus", "software"},
+	Gives:   []string{"gpus"},
 	Anchors: []string{"abric Manager version", "abric manager version"},
 	Line: parse.LineLike(nvfabricVersion, func(s *parse.Sink, l parse.Line, m []string) bool {
 		nvfabricManager(s).Version = m[1]
 		s.Told("gpus.driver.fabric_manager.version", m[1], l)
-		s.Package("fabric-manager", m[1], "", "log", l)
 		return true
 	}),
 }

@@ -267,20 +267,21 @@ func nvsmiRemapped(set func(r *facts.RemappedRows, is bool)) nvsmiSet {
 
 // nvsmiDriver notes the versions that nvidia-smi names.
 func nvsmiDriver(s *parse.Sink, driver, cuda string, l parse.Line) {
+	d := &s.GPUs().Driver
 	if driver = strings.TrimSpace(driver); nvsmiDriverVersion.MatchString(driver) {
-		nvsmiVersion(s, &s.GPUs().Driver.Version, "gpus.driver.version", "nvidia-driver", driver, l)
+		s.Package("nvidia-driver", driver, "", "nvidia-smi", l)
+		nvsmiVersion(s, &d.Version, "gpus.driver.version", driver, l)
 	}
 	if cuda = strings.TrimSpace(cuda); nvsmiCUDAVersion.MatchString(cuda) {
-		nvsmiVersion(s, &s.GPUs().Driver.CUDAVersion, "gpus.driver.cuda_version", "cuda-driver", cuda, l)
+		nvsmiVersion(s, &d.CUDAVersion, "gpus.driver.cuda_version", cuda, l)
 	}
 }
 
-func nvsmiVersion(s *parse.Sink, known *string, fact, name, version string, l parse.Line) {
+func nvsmiVersion(s *parse.Sink, known *string, fact, version string, l parse.Line) {
 	if *known == "" {
 		*known = version
 		s.Told(fact, version, l)
 	}
-	s.Package(name, version, "", "nvidia-smi", l)
 }
 
 var (
