@@ -12,9 +12,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// jsonKind is what amd-smi and rocm-smi print with --json. It may begin in
-// the middle, as the lines before the first key hold brackets alone, and may
-// be cut at its end.
+// jsonKind is what amd-smi and rocm-smi print with --json. It may begin in the middle, as the lines before the first
+// key hold brackets alone, and may be cut at its end.
 var jsonKind = &parse.Kind{
 	Name: "amd-smi-json", Title: "AMD GPUs, from amd-smi or rocm-smi --json", Command: "amd-smi topology --json", Gives: []string{"gpus", "links"},
 	Anchors:  []string{`"gpu":`, `"gpu_data"`, `"card0"`, `"card1"`},
@@ -71,8 +70,7 @@ func (r *jsonReader) line(n *yaml.Node) parse.Line {
 	return parse.Line{Number: r.first + n.Line - 1}
 }
 
-// text is the text of a value and its line; of one with a unit, {"value": 32, "unit":
-// "GT/s"}, both.
+// text is the text of a value and its line; of one with a unit, {"value": 32, "unit": "GT/s"}, both.
 func (r *jsonReader) text(n *yaml.Node, keys ...string) (string, parse.Line) {
 	n = parse.YAMLBelow(n, keys...)
 	if value := parse.YAMLBelow(n, "value"); value != nil {
@@ -93,8 +91,7 @@ func members(n *yaml.Node, take func(key string, value *yaml.Node)) {
 	}
 }
 
-// gpu notes what one object says about a GPU, be it amd-smi's or
-// rocm-smi's.
+// gpu notes what one object says about a GPU, be it amd-smi's or rocm-smi's.
 func (r *jsonReader) gpu(e *yaml.Node) {
 	for _, item := range parse.YAMLItems(parse.YAMLBelow(e, "gpu_data")) { // amd-smi 26 and newer.
 		r.gpu(item)

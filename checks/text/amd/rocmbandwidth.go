@@ -10,9 +10,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// rocmBandwidthKind are the devices and the matrices of rocm-bandwidth-test
-// (rocm_bandwidth_test_report.cpp, releases up to 2.6). Its numbers count the
-// processors as well; here GPUs are counted from 0.
+// rocmBandwidthKind are the devices and the matrices of rocm-bandwidth-test (rocm_bandwidth_test_report.cpp, releases
+// up to 2.6). Its numbers count the processors as well; here GPUs are counted from 0.
 var rocmBandwidthKind = &parse.Kind{
 	Name: "rocm-bandwidth-test", Title: "rates between AMD GPUs, from rocm-bandwidth-test", Command: "rocm-bandwidth-test", Gives: []string{"benchmarks", "gpus", "links"},
 	Anchors: []string{"RocmBandwidthTest Version", "Inter-Device ", "directional copy peak bandwidth GB/s", "directional copy average bandwidth GB/s"},
@@ -96,8 +95,7 @@ func rocmBandwidthAddress(text string) string {
 	return rocminfoAddress(strconv.FormatUint(b<<8|d<<3|f, 10))
 }
 
-// name is a device's name; without a list of the devices its number alone is
-// known, and whether it is a GPU is not.
+// name is a device's name; without a list of the devices its number alone is known, and whether it is a GPU is not.
 func (r *rocmBandwidthReport) name(n int) string {
 	if name, ok := r.names[n]; ok {
 		return name

@@ -32,8 +32,7 @@ var (
 	rocmSMINames  = lazy.New(`^\s*(?:GPU\d{1,3}\s*)+$`)
 )
 
-// rocmSMILineKind are the lines of rocm-smi by GPU: "GPU[0]  : GFX Version:
-// gfx90a".
+// rocmSMILineKind are the lines of rocm-smi by GPU: "GPU[0]  : GFX Version: gfx90a".
 var rocmSMILineKind = &parse.Kind{
 	Name: "rocm-smi", Title: "AMD GPUs, from rocm-smi", Command: "rocm-smi -a", Gives: []string{"gpus"},
 	Anchors: []string{
@@ -54,8 +53,7 @@ func rocmSMILine(s *parse.Sink, l parse.Line) bool {
 	if m[2] == "PCI Bus" {
 		address = m[3]
 	}
-	// Once the address is known, what was said under the number belongs to it:
-	// join does that.
+	// Once the address is known, what was said under the number belongs to it: join does that.
 	rocmSMISet(gpuAt(s, parse.Number(m[1]), address, l), m[2], m[3])
 	return true
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// smiKind are the reports of amd-smi by GPU: list, static, metric and
-// bad-pages, as text (amdsmi_cli/amdsmi_logger.py of ROCm/amdsmi: nested keys
-// in capitals, indented by four blanks).
+// smiKind are the reports of amd-smi by GPU: list, static, metric and bad-pages, as text (amdsmi_cli/amdsmi_logger.py
+// of ROCm/amdsmi: nested keys in capitals, indented by four blanks).
 var smiKind = &parse.Kind{
 	Name: "amd-smi", Title: "AMD GPUs, from amd-smi", Command: "amd-smi static", Gives: []string{"gpus"},
 	Anchors:  []string{"GPU: ", "MARKET_NAME:"},
@@ -69,12 +68,10 @@ type smiReport struct {
 	// path are the keys above the entry under way, with their indents.
 	path   []string
 	indent []int
-	// values are the entries by their keys, "/" between them, and lines those
-	// in which they stand.
+	// values are the entries by their keys, "/" between them, and lines those in which they stand.
 	values map[string]string
 	lines  map[string]parse.Line
-	// pages counts the pages that are listed as retired, and listed is where
-	// the list begins.
+	// pages counts the pages that are listed as retired, and listed is where the list begins.
 	pages  int
 	listed parse.Line
 }

@@ -8,10 +8,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// The report of python -m torch.utils.collect_env, and of vLLM's own, which
-// begins with the same lines (torch/utils/collect_env.py, vllm/collect_env.py).
-// Its lines are taken one by one: people leave out parts of it, and other
-// outputs stand in its middle (lscpu, nvidia-smi topo -m, variables).
+// The report of python -m torch.utils.collect_env, and of vLLM's own, which begins with the same lines
+// (torch/utils/collect_env.py, vllm/collect_env.py). Its lines are taken one by one: people leave out parts of it,
+// and other outputs stand in its middle (lscpu, nvidia-smi topo -m, variables).
 
 // collectEnvLine is a line "Name: value" of the report.
 var collectEnvLine = lazy.New(`^\s*(PyTorch version|CUDA used to build PyTorch|ROCM used to build PyTorch|OS|Nvidia driver version|HIP runtime version|ROCM Version)\s*: ?(.*?)\s*$`)
@@ -79,8 +78,7 @@ func setDistribution(s *parse.Sink, name string, l parse.Line) {
 // collectEnvGPU is a GPU of the report: "GPU 0: NVIDIA H100 80GB HBM3".
 var collectEnvGPU = lazy.New(`^\s*(?:GPU models and configuration\s*: *)?GPU ([0-9]{1,4}): (.{2,80}?)\s*$`)
 
-// collectEnvGPUs takes the list of GPUs, which begins in the line of its title
-// or in the one after it.
+// collectEnvGPUs takes the list of GPUs, which begins in the line of its title or in the one after it.
 var collectEnvGPUs = &parse.Kind{
 	Name: "collect-env-gpus", Title: "GPUs in PyTorch's report on its environment", Command: "python -m torch.utils.collect_env",
 	Gives:   []string{"gpus"},

@@ -32,6 +32,5 @@ var kernelConfigKind = &parse.Kind{
 	},
 }
 
-// kernelConfigFile is the file's name, which stands before a line where several
-// were searched.
+// kernelConfigFile is the file's name, which stands before a line where several were searched.
 var kernelConfigFile = lazy.New(`^[\w./-]+:`)

@@ -21,8 +21,7 @@ func NewLimits(*parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{limitsKind, ulimitKind, shmKind, processKind, nodesKind}}
 }
 
-// limitsKind takes the lines of ulimit -a, /proc/PID/limits, prlimit and
-// systemctl show that tell a limit.
+// limitsKind takes the lines of ulimit -a, /proc/PID/limits, prlimit and systemctl show that tell a limit.
 var limitsKind = &parse.Kind{
 	Name: "limits", Title: "Limits of a process", Command: "cat /proc/self/limits", Gives: []string{"container"},
 	Anchors: []string{
@@ -47,9 +46,8 @@ type limitsForm struct {
 	unit int64
 }
 
-// limitsForms are those of bash ("max locked memory (kbytes, -l) 64"), zsh ("-l:
-// locked-in-memory size (kbytes) 64"), dash ("locked memory(kbytes) 64"), the
-// kernel (fs/proc/base.c), prlimit and systemd.
+// limitsForms are those of bash ("max locked memory (kbytes, -l) 64"), zsh ("-l: locked-in-memory size (kbytes) 64"),
+// dash ("locked memory(kbytes) 64"), the kernel (fs/proc/base.c), prlimit and systemd.
 var limitsForms = []limitsForm{
 	{lazy.New(`^\s*max locked memory\s+\((kbytes), -l\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
 	{lazy.New(`^\s*-l:\s+locked-in-memory size \((kbytes)\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
@@ -287,8 +285,7 @@ func nodesOf(folder, line string) (mode string, nodes []string) {
 	return mode, nodes
 }
 
-// nodesWhole is true after a listing that leaves nothing out: one of a glob or
-// of a folder, and not of single nodes.
+// nodesWhole is true after a listing that leaves nothing out: one of a glob or of a folder, and not of single nodes.
 func nodesWhole(in *parse.Lines) bool {
 	command := in.Prompt().Command
 	return command == "" || nodesCommand.MatchString(command)

@@ -30,15 +30,13 @@ func lspciKind(t *tree) *parse.Kind {
 	}
 }
 
-// lspciHead is the line with which a function begins: "0000:3b:00.0 3D controller
-// [0302]: NVIDIA Corporation GA100 [A100 PCIe 40GB] [10de:20f1] (rev a1)". With
-// -n the class is its number alone, and where the database is missing "Class
-// [0302]". grep -n may have put a number before it.
+// lspciHead is the line with which a function begins: "0000:3b:00.0 3D controller [0302]: NVIDIA Corporation GA100
+// [A100 PCIe 40GB] [10de:20f1] (rev a1)". With -n the class is its number alone, and where the database is missing
+// "Class [0302]". grep -n may have put a number before it.
 var lspciHead = lazy.New(`^(?:\d{1,3}:|\d{1,7}-)?((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?:([0-9a-f]{4})|([A-Z0-9][A-Za-z0-9/ .,-]*?)(?: \[([0-9a-f]{4})\])?): (.*)$`)
 
-// lspciClasses are the classes as the PCI ID database names them, with their
-// codes: those that matter, and what else is common, so that a line can be
-// known as lspci's.
+// lspciClasses are the classes as the PCI ID database names them, with their codes: those that matter, and what else
+// is common, so that a line can be known as lspci's.
 var lspciClasses = map[string]string{
 	"VGA compatible controller": "0x030000", "3D controller": "0x030200", "Display controller": "0x038000",
 	"Processing accelerators": "0x120000", "PCI bridge": "0x060400", "Host bridge": "0x060000", "Bridge": "0x068000",
@@ -90,8 +88,7 @@ var lspciVendors = []struct{ words, id string }{
 	{"Samsung Electronics", "0x144d"},
 }
 
-// lspciIDs are the ids behind a name, "[10de:20f1]", or in its place, "Device
-// [8086:0d57]", "10de:20f1".
+// lspciIDs are the ids behind a name, "[10de:20f1]", or in its place, "Device [8086:0d57]", "10de:20f1".
 var lspciIDs = lazy.New(`(?:^|[\[ ])([0-9a-f]{4}):([0-9a-f]{4})(?:\]|$| )`)
 
 // lspciHeadOf reads the first line of a function.
@@ -130,8 +127,7 @@ func lspciBegins(in *parse.Lines) bool {
 type lspciDevice struct {
 	*facts.PCIDevice
 	head parse.Line
-	// secondary and subordinate are the buses below a bridge, -1 where not
-	// told.
+	// secondary and subordinate are the buses below a bridge, -1 where not told.
 	secondary, subordinate int
 	// nextBAR is the place after the last of its BARs.
 	nextBAR int
@@ -171,8 +167,7 @@ func lspciRead(s *parse.Sink, t *tree, in *parse.Lines) {
 	lspciFinish(s, t, devices, prompt)
 }
 
-// lspciGoesOn reports whether another function, or what grep left of one, comes
-// after blank lines.
+// lspciGoesOn reports whether another function, or what grep left of one, comes after blank lines.
 func lspciGoesOn(in *parse.Lines) bool {
 	for _, l := range in.Ahead(8) {
 		if strings.TrimSpace(l.Text) == "" {
@@ -205,8 +200,7 @@ func lspciPortless(s *parse.Sink, l parse.Line, on []string) {
 	}
 }
 
-// lspciSet lists the ACS controls that a line shows with a plus; nil if the
-// line shows none at all.
+// lspciSet lists the ACS controls that a line shows with a plus; nil if the line shows none at all.
 func lspciSet(text string) []string {
 	var on []string
 	for word := range strings.FieldsSeq(text) {
@@ -262,15 +256,13 @@ func lspciMaker(rest string) (vendor, device string) {
 // calls those of its processors GPP bridges.
 var lspciRootPort = lazy.New(`Root Port|GPP Bridge`)
 
-// lspciUnnamedDevice is a device that the database does not know: "NVIDIA
-// Corporation Device 2684 (rev a1)".
+// lspciUnnamedDevice is a device that the database does not know: "NVIDIA Corporation Device 2684 (rev a1)".
 var lspciUnnamedDevice = lazy.New(`Device ([0-9a-f]{4})(?: |$)`)
 
 // lspciModel is the trade name in a description: "GA100 [A100 PCIe 40GB]".
 var lspciModel = lazy.New(`^(?:NVIDIA|nVidia) Corporation \w+ \[([^\]:]{3,64})\]`)
 
-// lspciGPUName notes the model of an NVIDIA GPU, which the database gives in
-// brackets.
+// lspciGPUName notes the model of an NVIDIA GPU, which the database gives in brackets.
 func lspciGPUName(s *parse.Sink, d *facts.PCIDevice, rest string, l parse.Line) {
 	if model := lspciModel.First(rest); model != "" && pci.IsGPU(d) {
 		if g := s.GPU(d.Address, l); g.Name == "" {
@@ -366,8 +358,7 @@ func (d *lspciDevice) link(s *parse.Sink, l parse.Line, name, value string) {
 	d.Link.Source = fmt.Sprintf("%s:%d", s.Source(), l.Number)
 }
 
-// lspciRemark is what lspci adds to a speed or a width: "(ok)", "(downgraded)",
-// "(strange)", "(overdriven)".
+// lspciRemark is what lspci adds to a speed or a width: "(ok)", "(downgraded)", "(strange)", "(overdriven)".
 var lspciRemark = lazy.New(` \([a-z]+\)`)
 
 func (d *lspciDevice) region(text string) {
@@ -447,8 +438,7 @@ func lspciFinish(s *parse.Sink, t *tree, devices []*lspciDevice, prompt string) 
 
 // tree is what texts say about the tree.
 type tree struct {
-	// bridges are the PCI bridges by the bus below them, of each text that shows
-	// some.
+	// bridges are the PCI bridges by the bus below them, of each text that shows some.
 	bridges map[string]string
 	// roots are the root buses that a text names.
 	roots map[string]bool
@@ -481,9 +471,8 @@ func lspciWhole(devices []*lspciDevice, prompt string, verbose int) bool {
 	return ok && (verbose == 0 || verbose == len(devices))
 }
 
-// place gives each function its bridges and its root bus. A bridge names the
-// buses below it; a function whose bus no known bridge names is on a root bus
-// only if the whole list was shown, for then no bridge is missing.
+// place gives each function its bridges and its root bus. A bridge names the buses below it; a function whose bus no
+// known bridge names is on a root bus only if the whole list was shown, for then no bridge is missing.
 func (t *tree) place(s *parse.Sink) {
 	if len(t.bridges)+len(t.roots) == 0 && !t.whole {
 		return
@@ -513,8 +502,7 @@ func (t *tree) above(s *parse.Sink, address string) (ancestors []string, root st
 		if slices.Contains(ancestors, bridge) || bridge == address {
 			return nil, "" // A loop: no real machine.
 		}
-		// Between the bus and the bridge that is known to lead there another
-		// one may be missing.
+		// Between the bus and the bridge that is known to lead there another one may be missing.
 		ancestors = append(ancestors, bridge)
 		at = bridge
 	}

@@ -23,8 +23,7 @@ func lspciTreeKind(t *tree) *parse.Kind {
 }
 
 var (
-	// lspciTreeLine is a line of the tree: its connectors, and a function or a
-	// root bus among them.
+	// lspciTreeLine is a line of the tree: its connectors, and a function or a root bus among them.
 	lspciTreeLine = lazy.New(`^[ |]*(?:[-+\\]{1,4}\[[0-9a-f]{4,8}:[0-9a-f]{2}(?:-[0-9a-f]{2})?\]|[+\\]-[0-9a-f]{2}\.[0-7])`)
 	// lspciTreeToken is what stands in a line, from left to right: a root bus
 	// "[0000:3a]", buses below a bridge "[3b-3d]", a function "00.0", a fork.
@@ -120,11 +119,10 @@ func lspciTreeFunction(s *parse.Sink, l parse.Line, at lspciTreeBus, function, r
 // lspciTreeModels are trade names of NVIDIA's GPUs.
 var lspciTreeModels = sync.OnceValue(func() *lazy.Regexp { return lazy.New(data.GPUModels().NVIDIA.Names) })
 
-// lspciTreeGPU reports whether a function is surely an NVIDIA GPU: the tree
-// shows no class, but the model, or the id. NVIDIA's other functions are the
-// sound, USB and serial ones of the same card, which are functions 1 to 3,
-// NVSwitches, whose names begin with GV100GL or bear the word, and chipsets of
-// before 2010, whose ids are below 0x0fc0 (PCI ID database, vendor 10de).
+// lspciTreeGPU reports whether a function is surely an NVIDIA GPU: the tree shows no class, but the model, or the id.
+// NVIDIA's other functions are the sound, USB and serial ones of the same card, which are functions 1 to 3,
+// NVSwitches, whose names begin with GV100GL or bear the word, and chipsets of before 2010, whose ids are below
+// 0x0fc0 (PCI ID database, vendor 10de).
 func lspciTreeGPU(d *facts.PCIDevice, rest string) bool {
 	if d.Vendor != "0x10de" || !strings.HasSuffix(d.Address, ".0") || strings.Contains(rest, "NVSwitch") ||
 		strings.Contains(rest, "Audio") || strings.Contains(rest, "Bridge") {

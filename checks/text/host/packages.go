@@ -68,11 +68,10 @@ var packagesFrozen = &parse.Kind{
 	),
 }
 
-// packagesTable takes the tables of pip list, uv pip list and conda list: a name and a version, in conda's a build and a
-// channel, in pip's a folder of sources after them. A build ends with its number ("py3.10_cuda11.8_cudnn8.7.0_0").
-// Without a prompt before it, a table is recognized by a name with its column of
-// spaces. This also matches a single line, because people filter tables with
-// grep.
+// packagesTable takes the tables of pip list, uv pip list and conda list: a name and a version, in conda's a build
+// and a channel, in pip's a folder of sources after them. A build ends with its number
+// ("py3.10_cuda11.8_cudnn8.7.0_0"). Without a prompt before it, a table is recognized by a name with its column of
+// spaces. This also matches a single line, because people filter tables with grep.
 var packagesTable = &parse.Kind{
 	Name: "pip-list", Title: "Python packages, from pip list or conda list", Command: "pip list", Gives: []string{"software"},
 	Anchors: []string{
@@ -145,8 +144,7 @@ type packageCommand struct {
 	name, manager string
 }
 
-// packageBare is a version alone in its line, also in quotes or as Python
-// prints a tuple: "(2, 20, 5)".
+// packageBare is a version alone in its line, also in quotes or as Python prints a tuple: "(2, 20, 5)".
 var packageBare = lazy.New(`^\s*['"(]?([0-9]+(?:\.|, )[0-9]+[\w.+ ,-]*?)['")]?:?\s*$`)
 
 var packageCommands = []packageCommand{

@@ -16,8 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// cmdlineKind is the kernel command line, from /proc/cmdline or from the
-// kernel log.
+// cmdlineKind is the kernel command line, from /proc/cmdline or from the kernel log.
 func cmdlineKind() *parse.Kind {
 	first := "" // The text whose command line it is.
 	return &parse.Kind{

@@ -14,8 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// xmlKind is a machine's topology in XML, as NCCL and RCCL write it to
-// NCCL_TOPO_DUMP_FILE (src/graph/xml.cc).
+// xmlKind is a machine's topology in XML, as NCCL and RCCL write it to NCCL_TOPO_DUMP_FILE (src/graph/xml.cc).
 var xmlKind = &parse.Kind{
 	Name: "topology-xml", Title: "topology in XML, from NCCL_TOPO_DUMP_FILE", Command: "NCCL_TOPO_DUMP_FILE=topology.xml (in the environment of the job)", Gives: []string{"pci", "numa", "gpus", "links"},
 	Anchors: []string{"<system version="},
@@ -107,8 +106,7 @@ func (r *topology) pci(e *xmlPlace, a map[string]string, l parse.Line) {
 		d.Vendor = "0x10de" // Those that NCCL's users write by hand name no vendor; RCCL's GPUs have another class.
 	}
 	d.NUMANode = cmp.Or(d.NUMANode, e.node)
-	// The speed and width are max_link_speed and max_link_width (xml.cc,
-	// ncclTopoGetXmlFromSys).
+	// The speed and width are max_link_speed and max_link_width (xml.cc, ncclTopoGetXmlFromSys).
 	if speed, width := pci.LinkSpeed(a["link_speed"]), pci.LinkWidth(a["link_width"]); d.Link == nil && speed > 0 && width > 0 {
 		d.Link = &facts.PCIeLink{MaxSpeedGTs: speed, MaxWidth: width, Source: fmt.Sprintf("%s:%d", r.s.Source(), l.Number)}
 	}

@@ -1,5 +1,4 @@
-// Package launch reads how jobs and containers are started: commands, manifests, batch
-// scripts and their variables.
+// Package launch reads how jobs and containers are started: commands, manifests, batch scripts and their variables.
 package launch
 
 import (

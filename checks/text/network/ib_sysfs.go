@@ -11,8 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// ibSysfsKind is what grep prints of files below /sys/class/infiniband: a path
-// and a value in one line.
+// ibSysfsKind is what grep prints of files below /sys/class/infiniband: a path and a value in one line.
 var ibSysfsKind = &parse.Kind{
 	Name:    "ib-sysfs",
 	Title:   "RDMA ports, from /sys/class/infiniband",

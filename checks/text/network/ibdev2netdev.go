@@ -7,8 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// ibdev2netdevKind is the map from RDMA ports to network interfaces by the
-// script of MLNX_OFED, short or with -v.
+// ibdev2netdevKind is the map from RDMA ports to network interfaces by the script of MLNX_OFED, short or with -v.
 var ibdev2netdevKind = &parse.Kind{
 	Name:    "ibdev2netdev",
 	Title:   "RDMA ports and their interfaces, from ibdev2netdev",

@@ -10,8 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// linkKind is the listing of ports by iproute2 (rdma link), and its
-// counters (rdma statistic).
+// linkKind is the listing of ports by iproute2 (rdma link), and its counters (rdma statistic).
 var linkKind = &parse.Kind{
 	Name:    "rdma-link",
 	Title:   "RDMA ports, from rdma link",

@@ -21,8 +21,7 @@ var lsmodKind = &parse.Kind{
 	Read:     lsmodRead,
 }
 
-// lsmodPromptKind takes a prompt with lsmod. A filter that matches nothing
-// prints nothing, which is also an answer.
+// lsmodPromptKind takes a prompt with lsmod. A filter that matches nothing prints nothing, which is also an answer.
 var lsmodPromptKind = &parse.Kind{
 	Name:    "lsmod-prompt",
 	Title:   "a search in the loaded kernel modules",
@@ -92,9 +91,8 @@ func lsmodRead(s *parse.Sink, in *parse.Lines) {
 	s.Told("nics.modules", nics.Modules, begin) // The list begins there.
 }
 
-// lsmodShowsPeerMemory reports whether a command line of lsmod would have
-// shown the modules of GPUDirect RDMA, were they loaded: it has no filter, or
-// one whose words they hold.
+// lsmodShowsPeerMemory reports whether a command line of lsmod would have shown the modules of GPUDirect RDMA, were
+// they loaded: it has no filter, or one whose words they hold.
 func lsmodShowsPeerMemory(command string) bool {
 	parts := strings.Split(command, "|")
 	// An alternative "a|b" or "a\|b" of a pattern is no pipe.

@@ -10,8 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// mlnxQoSKind is the flow control of an interface as mlnx_qos -i shows it
-// (mlnx-tools, ofed_scripts/utils/mlnx_qos).
+// mlnxQoSKind is the flow control of an interface as mlnx_qos -i shows it (mlnx-tools, ofed_scripts/utils/mlnx_qos).
 var mlnxQoSKind = &parse.Kind{
 	Name:    "mlnx_qos",
 	Title:   "flow control of an interface, from mlnx_qos",

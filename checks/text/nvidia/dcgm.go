@@ -8,9 +8,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// dcgmDiagKind is the table of DCGM's diagnostics. A message is cut after every 45
-// characters, in the middle of words, and goes on in rows without a name
-// (dcgmi/Diag.cpp, DisplayVerboseInfo).
+// dcgmDiagKind is the table of DCGM's diagnostics. A message is cut after every 45 characters, in the middle of
+// words, and goes on in rows without a name (dcgmi/Diag.cpp, DisplayVerboseInfo).
 //
 //	| Diagnostic                | Result                                         |
 //	| nvlink                    | Fail                                           |
@@ -27,8 +26,7 @@ var dcgmDiagKind = &parse.Kind{
 	Read:    dcgmDiagRead,
 }
 
-// dcgmRow is a row of the table, dcgmRule a line between rows, and dcgmResult the result
-// of one GPU, CPU or switch.
+// dcgmRow is a row of the table, dcgmRule a line between rows, and dcgmResult the result of one GPU, CPU or switch.
 var (
 	dcgmRow    = lazy.New(`^\s*\| (\S[^|]*?)? *\| (.*) \|\s*$`)
 	dcgmRule   = lazy.New(`^\s*[+|][-=]{2}`)

@@ -9,9 +9,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// nvdriverVersionKind is the version of the kernel module that is loaded, as
-// /proc/driver/nvidia/version and, at loading, the kernel log tell it, or
-// /sys/module/nvidia/version, which holds the bare number.
+// nvdriverVersionKind is the version of the kernel module that is loaded, as /proc/driver/nvidia/version and, at
+// loading, the kernel log tell it, or /sys/module/nvidia/version, which holds the bare number.
 //
 //	NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (...)
 //	NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024

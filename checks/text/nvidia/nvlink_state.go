@@ -43,8 +43,7 @@ var (
 	nvlinkLine  = lazy.New(`^\s*Link (\d{1,2})[:,] (.*)$`)
 	nvlinkSpeed = lazy.New(`^(\d+(?:\.\d+)?) GB/s`)
 	nvlinkCount = lazy.New(`^(?:Replay|Recovery|CRC) Errors: \d+`)
-	// nvlinkNone is what it prints for a GPU none of whose links is up, which
-	// includes a card without a bridge.
+	// nvlinkNone is what it prints for a GPU none of whose links is up, which includes a card without a bridge.
 	nvlinkNone = lazy.New(`(?i)Unable to retrieve NVLink information as all links are inActive`)
 )
 

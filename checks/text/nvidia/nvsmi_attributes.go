@@ -11,8 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// nvsmiAttribute is what nvidia-smi tells of a GPU in its long listings and in those of
-// columns.
+// nvsmiAttribute is what nvidia-smi tells of a GPU in its long listings and in those of columns.
 type nvsmiAttribute struct {
 	// paths are the names below the GPU, with their headings: those of -q, or of the elements
 	// of -q -x where these differ by more than blanks, underscores and case. "|" separates them.
@@ -142,8 +141,7 @@ func nvsmiValueOf(text string) *nvsmiValue {
 
 func (v *nvsmiValue) isOn() bool { return v.on != nil && *v.on }
 
-// word brings a value to the form of the facts: "Exclusive_Process" and
-// "Exclusive Process" are "exclusive-process".
+// word brings a value to the form of the facts: "Exclusive_Process" and "Exclusive Process" are "exclusive-process".
 func (v *nvsmiValue) word() string {
 	return strings.ToLower(strings.NewReplacer(" ", "-", "_", "-").Replace(v.text))
 }

@@ -45,8 +45,7 @@ func nvsmiListRead(s *parse.Sink, in *parse.Lines) {
 		}
 		return false
 	})
-	// -L lists every GPU that the process may see. A single line may be what is
-	// left of something longer.
+	// -L lists every GPU that the process may see. A single line may be what is left of something longer.
 	if listed == last+1 && (listed > 1 || mig || strings.Contains(in.Prompt().Command, "nvidia-smi -L")) {
 		nvsmiAnswered(s, in.First())
 	}

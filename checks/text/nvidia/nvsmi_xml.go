@@ -7,8 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// nvsmiXMLKind is the long listing as XML (nvidia-smi -q -x), of the document
-// types nvsmi_device_v4 to v13.
+// nvsmiXMLKind is the long listing as XML (nvidia-smi -q -x), of the document types nvsmi_device_v4 to v13.
 var nvsmiXMLKind = &parse.Kind{
 	Name:    "nvidia-smi-xml",
 	Title:   "all attributes of NVIDIA GPUs, from nvidia-smi -q -x",
