@@ -1,6 +1,7 @@
 package amd
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -71,6 +72,21 @@ func gpuSetName(g *facts.GPU, name string) {
 	}
 	g.Name = escape.Printable(name, 100)
 }
+
+// gpuSetModel notes the model of an id.
+func gpuSetModel(g *facts.GPU, id string) {
+	if gpuInstinct(id) != "" {
+		gpuSetName(g, id)
+	}
+}
+
+func gpuSetUUID(g *facts.GPU, value string) {
+	if g.UUID == "" && value != "N/A" {
+		g.UUID = escape.Printable(value, 64)
+	}
+}
+
+func gpuSetXGMIErrors(g *facts.GPU, value string) { g.XGMIErrors = cmp.Or(gpuInt(value), g.XGMIErrors) }
 
 // gpuSetArchitecture notes an architecture.
 func gpuSetArchitecture(g *facts.GPU, text string) {

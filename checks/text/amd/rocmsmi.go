@@ -1,10 +1,8 @@
 package amd
 
 import (
-	"cmp"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -58,23 +56,16 @@ func rocmSMILine(s *parse.Sink, l parse.Line) bool {
 	return true
 }
 
+// rocmSMIFields says which entry fills what, for text and JSON alike.
+var rocmSMIFields = map[string]func(g *facts.GPU, value string){
+	"card series": gpuSetName, "device name": gpuSetName, // Before ROCm 6 the series is the id where the name is not known.
+	"device id": gpuSetModel, "card model": gpuSetModel, "gfx version": gpuSetArchitecture, "unique id": gpuSetUUID,
+	"xgmi error count": gpuSetXGMIErrors, "xgmi error status": gpuSetXGMIErrors,
+}
+
 // rocmSMISet notes one entry of a GPU.
 func rocmSMISet(g *facts.GPU, key, value string) {
-	switch strings.ToLower(key) {
-	case "card series", "device name":
-		// Before ROCm 6 the series is the id where the name is not known.
-		gpuSetName(g, value)
-	case "device id", "card model":
-		if gpuInstinct(value) != "" {
-			gpuSetName(g, value)
-		}
-	case "gfx version":
-		gpuSetArchitecture(g, value)
-	case "unique id":
-		if g.UUID == "" && value != "N/A" {
-			g.UUID = escape.Printable(value, 64)
-		}
-	case "xgmi error count", "xgmi error status":
-		g.XGMIErrors = cmp.Or(gpuInt(value), g.XGMIErrors)
+	if set := rocmSMIFields[strings.ToLower(key)]; set != nil {
+		set(g, value)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -120,22 +119,18 @@ var smiFields = map[string]func(g *facts.GPU, value string){
 	"MARKET_NAME":                  gpuSetName,
 	"BOARD/PRODUCT_NAME":           gpuSetName,
 	"ASIC/TARGET_GRAPHICS_VERSION": gpuSetArchitecture,
-	"UUID": func(g *facts.GPU, v string) {
-		if g.UUID == "" && v != "N/A" {
-			g.UUID = escape.Printable(v, 64)
-		}
-	},
-	"BUS/MAX_PCIE_WIDTH": func(g *facts.GPU, v string) { smiWidth(&smiLink(g).MaxWidth, v) },
-	"BUS/MAX_PCIE_SPEED": func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).MaxGeneration, v) },
-	"PCIE/WIDTH":         func(g *facts.GPU, v string) { smiWidth(&smiLink(g).Width, v) },
-	"PCIE/SPEED":         func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).Generation, v) },
+	"UUID":                         gpuSetUUID,
+	"BUS/MAX_PCIE_WIDTH":           func(g *facts.GPU, v string) { smiWidth(&smiLink(g).MaxWidth, v) },
+	"BUS/MAX_PCIE_SPEED":           func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).MaxGeneration, v) },
+	"PCIE/WIDTH":                   func(g *facts.GPU, v string) { smiWidth(&smiLink(g).Width, v) },
+	"PCIE/SPEED":                   func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).Generation, v) },
 	"VRAM/SIZE": func(g *facts.GPU, v string) {
 		if mb, ok := gpuNumber(v); ok && g.MemoryBytes == 0 {
 			g.MemoryBytes = int64(mb) << 20 // amd-smi says MB and divides by 1024 * 1024.
 		}
 	},
 	"ECC/TOTAL_UNCORRECTABLE_COUNT":            smiErrors,
-	"ECC_BLOCKS/XGMI_WAFL/UNCORRECTABLE_COUNT": func(g *facts.GPU, v string) { g.XGMIErrors = cmp.Or(gpuInt(v), g.XGMIErrors) },
+	"ECC_BLOCKS/XGMI_WAFL/UNCORRECTABLE_COUNT": gpuSetXGMIErrors,
 	"XGMI_ERR": func(g *facts.GPU, v string) {
 		// amdsmi_xgmi_status_t.
 		if n := slices.Index([]string{"NO_ERRORS", "ERROR", "MULTIPLE_ERRORS"}, strings.TrimPrefix(v, "AMDSMI_XGMI_STATUS_")); n >= 0 {

@@ -242,7 +242,8 @@ var nodesKind = &parse.Kind{
 	Begins: func(in *parse.Lines) bool {
 		text := strings.TrimSpace(in.First().Text)
 		_, nodes := nodesOf("", text)
-		return nodesWhole(in) && (len(nodes) > 0 || nodesFolder.MatchString(text))
+		command := in.Prompt().Command
+		return (command == "" || nodesCommand.MatchString(command)) && (len(nodes) > 0 || nodesFolder.MatchString(text))
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
 		folder := ""
@@ -285,13 +286,8 @@ func nodesOf(folder, line string) (mode string, nodes []string) {
 	return mode, nodes
 }
 
-// nodesWhole is true after a listing that leaves nothing out: one of a glob or of a folder, and not of single nodes.
-func nodesWhole(in *parse.Lines) bool {
-	command := in.Prompt().Command
-	return command == "" || nodesCommand.MatchString(command)
-}
-
 var (
+	// nodesCommand lists a glob or a folder, which leaves nothing out, and not single nodes.
 	nodesCommand = lazy.New(`^(?:.*\s)?ls\b.*/dev(?:/nvidia\*|/kfd|/dri|/infiniband|/?\s*$|/? ?\|)`)
 	nodesPath    = lazy.New(`^/dev/(?:nvidia[\w-]*(?:/\S+)?|kfd|dri/\S+|infiniband/\S+)$`)
 	nodesLong    = lazy.New(`^([cbdl][rwxst-]{9})[.+]?\s+\d+\s+\S+\s+\S+\s`)

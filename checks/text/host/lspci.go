@@ -107,11 +107,6 @@ func lspciHeadOf(line string) (address, class, rest string, ok bool) {
 	return facts.Address(m[1]), class, m[5], true
 }
 
-// lspciDetail is an indented line below a function's head.
-func lspciDetail(line string) bool {
-	return line != "" && (line[0] == '\t' || line[0] == ' ') && strings.TrimSpace(line) != ""
-}
-
 // lspciLoose are details that grep leaves over without their function.
 func lspciLoose(line string) bool {
 	line = strings.TrimSpace(line)
@@ -151,14 +146,15 @@ func lspciRead(s *parse.Sink, t *tree, in *parse.Lines) {
 			}
 			return true
 		}
+		text := strings.TrimSpace(l.Text)
 		switch {
-		case lspciLoose(l.Text) && (current == nil || lspciHas(current)):
-			if controls, found := strings.CutPrefix(strings.TrimSpace(l.Text), "ACSCtl:"); found {
+		case lspciLoose(l.Text) && (current == nil || !current.control && current.ACS != nil): // It is of a function whose head grep left out.
+			if controls, found := strings.CutPrefix(text, "ACSCtl:"); found {
 				lspciPortless(s, l, lspciSet(controls))
 			}
-		case current != nil && (lspciDetail(l.Text) || lspciLoose(l.Text)):
-			current.detail(s, l, strings.TrimSpace(l.Text))
-		case strings.TrimSpace(l.Text) == "" && lspciGoesOn(in), l.Text == "--":
+		case current != nil && text != "" && (strings.HasPrefix(l.Text, "\t") || strings.HasPrefix(l.Text, " ") || lspciLoose(text)):
+			current.detail(s, l, text)
+		case text == "" && lspciGoesOn(in), l.Text == "--":
 		default:
 			return false
 		}
@@ -178,10 +174,6 @@ func lspciGoesOn(in *parse.Lines) bool {
 	}
 	return false
 }
-
-// lspciHas reports whether a function has its ACS controls already: then the
-// line belongs to another one, whose head grep has left out.
-func lspciHas(d *lspciDevice) bool { return !d.control && d.ACS != nil }
 
 // lspciPortless notes the ACS controls of a port that the text does not name; nil says nothing of them.
 func lspciPortless(s *parse.Sink, l parse.Line, on []string) {

@@ -15,10 +15,8 @@ import (
 
 // ibstatKind is the listing of RDMA devices by infiniband-diags (rdma-core@691953d8d infiniband-diags/ibstat.c).
 var ibstatKind = &parse.Kind{
-	Name:     "ibstat",
-	Title:    "RDMA ports, from ibstat",
-	Command:  "ibstat",
-	Gives:    []string{"nics"},
+	Name: "ibstat", Title: "RDMA ports, from ibstat",
+	Command: "ibstat", Gives: []string{"nics"},
 	Anchors:  []string{"CA '", "Physical state: "},
 	Commands: []string{"ibstat"},
 	Begins:   parse.BeginsLike(ibstatLine),
@@ -30,10 +28,8 @@ var ibstatLine = lazy.New(`^\s*(?:(CA|Switch|Router) '([^']+)'|(Port) (\d+):|(CA
 // ibstatusKind is the listing of ports by the script of infiniband-diags
 // (rdma-core@691953d8d infiniband-diags/scripts/ibstatus).
 var ibstatusKind = &parse.Kind{
-	Name:    "ibstatus",
-	Title:   "RDMA ports, from ibstatus",
-	Command: "ibstatus",
-	Gives:   []string{"nics"},
+	Name: "ibstatus", Title: "RDMA ports, from ibstatus",
+	Command: "ibstatus", Gives: []string{"nics"},
 	Anchors: []string{"Infiniband device '"},
 	Begins:  parse.BeginsLike(lazy.New(`^\s*Infiniband device '[^']+' port \d+ status:`)),
 	Read:    func(s *parse.Sink, in *parse.Lines) { readListing(s, in, ibstatusLine, ibstatusLine) },
@@ -44,10 +40,8 @@ var ibstatusLine = lazy.New(`^\s*(?:(Infiniband device) '([^']+' port \d+) statu
 // ibvDevinfoKind is the listing of RDMA devices by libibverbs' example program, also with -v (rdma-core@691953d8d
 // libibverbs/examples/devinfo.c).
 var ibvDevinfoKind = &parse.Kind{
-	Name:     "ibv_devinfo",
-	Title:    "RDMA devices, from ibv_devinfo",
-	Command:  "ibv_devinfo -v",
-	Gives:    []string{"nics"},
+	Name: "ibv_devinfo", Title: "RDMA devices, from ibv_devinfo",
+	Command: "ibv_devinfo -v", Gives: []string{"nics"},
 	Anchors:  []string{"hca_id:", "PORT_ACTIVE (", "PORT_DOWN (", "PORT_INIT (", "PORT_ARMED ("},
 	Commands: []string{"ibv_devinfo"},
 	Begins:   parse.BeginsLike(ibvDevinfoLine),

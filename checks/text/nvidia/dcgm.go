@@ -17,10 +17,8 @@ import (
 //	| Warning: GPU3             | GPU 3's NvLink link 5 is currently down Run a  |
 //	|                           | field diagnostic on the GPU.                   |
 var dcgmDiagKind = &parse.Kind{
-	Name:    "dcgm-diag",
-	Title:   "the results of DCGM's diagnostics",
-	Command: "dcgmi diag -r 2",
-	Gives:   []string{"logs"},
+	Name: "dcgm-diag", Title: "the results of DCGM's diagnostics",
+	Command: "dcgmi diag -r 2", Gives: []string{"logs"},
 	Anchors: []string{"| Diagnostic "},
 	Begins:  parse.BeginsLike(lazy.New(`^\s*\| Diagnostic *\| *Result *\|\s*$`)),
 	Read:    dcgmDiagRead,

@@ -15,10 +15,8 @@ import (
 //	NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (...)
 //	NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024
 var nvdriverVersionKind = &parse.Kind{
-	Name:     "nvidia-driver-version",
-	Title:    "the version of the loaded NVIDIA kernel module",
-	Command:  "cat /proc/driver/nvidia/version",
-	Gives:    []string{"gpus"},
+	Name: "nvidia-driver-version", Title: "the version of the loaded NVIDIA kernel module",
+	Command: "cat /proc/driver/nvidia/version", Gives: []string{"gpus"},
 	Anchors:  []string{"NVRM version: NVIDIA", "NVRM: loading NVIDIA"},
 	Commands: []string{"cat /sys/module/nvidia/version"},
 	Begins: func(in *parse.Lines) bool {
@@ -44,10 +42,8 @@ func nvdriverVersion(in *parse.Lines) (version string, open *bool) {
 
 // nvdriverParamsKind is /proc/driver/nvidia/params, whole or in parts.
 var nvdriverParamsKind = &parse.Kind{
-	Name:    "nvidia-driver-params",
-	Title:   "parameters of the NVIDIA kernel module",
-	Command: "cat /proc/driver/nvidia/params",
-	Gives:   []string{"gpus"},
+	Name: "nvidia-driver-params", Title: "parameters of the NVIDIA kernel module",
+	Command: "cat /proc/driver/nvidia/params", Gives: []string{"gpus"},
 	Anchors: []string{
 		"ResmanDebugLevel: ", "RmLogonRC: ", "ModifyDeviceFiles: ", "EnableStreamMemOPs: ", "NvLinkDisable: ", "EnablePCIERelaxedOrderingMode: ",
 		"EnableResizableBar: ", "DmaRemapPeerMmio: ", "GrdmaPciTopoCheckOverride: ", "RegistryDwords: ", "CoherentGPUMemoryMode: ", "ExcludedGpus: ",

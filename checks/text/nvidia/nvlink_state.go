@@ -15,10 +15,8 @@ import (
 //		 Link 0: 26.562 GB/s
 //		 Link 1: <inactive>
 var nvlinkStateKind = &parse.Kind{
-	Name:    "nvidia-smi-nvlink",
-	Title:   "the state of NVLinks, from nvidia-smi nvlink",
-	Command: "nvidia-smi nvlink -s",
-	Gives:   []string{"gpus"},
+	Name: "nvidia-smi-nvlink", Title: "the state of NVLinks, from nvidia-smi nvlink",
+	Command: "nvidia-smi nvlink -s", Gives: []string{"gpus"},
 	Anchors: []string{"(UUID: GPU-", "Link 0: ", "Link 0, "},
 	Begins: func(in *parse.Lines) bool {
 		lines := in.Ahead(4)

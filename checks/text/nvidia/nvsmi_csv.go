@@ -15,10 +15,8 @@ import (
 //	index, name, driver_version, memory.total [MiB]
 //	0, NVIDIA H200, 580.159.04, 143771 MiB
 var nvsmiCSVKind = &parse.Kind{
-	Name:    "nvidia-smi-csv",
-	Title:   "attributes of NVIDIA GPUs, from nvidia-smi --query-gpu",
-	Command: "nvidia-smi --query-gpu=index,pci.bus_id,name,driver_version --format=csv",
-	Gives:   []string{"gpus", "software"},
+	Name: "nvidia-smi-csv", Title: "attributes of NVIDIA GPUs, from nvidia-smi --query-gpu",
+	Command: "nvidia-smi --query-gpu=index,pci.bus_id,name,driver_version --format=csv", Gives: []string{"gpus", "software"},
 	Anchors: []string{
 		"index, ", "name, ", "pci.bus_id", "driver_version", "gpu_bus_id", "uuid, ", "memory.total [MiB]", "memory.used [MiB]", "compute_cap",
 		"pcie.link.", "mig.mode.", "remapped_rows.", "ecc.errors.", "persistence_mode", "fabric.state", "pstate, ",

@@ -12,10 +12,8 @@ import (
 //	GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-...)
 //	  MIG 1g.5gb      Device  0: (UUID: MIG-...)
 var nvsmiListKind = &parse.Kind{
-	Name:    "nvidia-smi-list",
-	Title:   "the list of NVIDIA GPUs, from nvidia-smi -L",
-	Command: "nvidia-smi -L",
-	Gives:   []string{"gpus"},
+	Name: "nvidia-smi-list", Title: "the list of NVIDIA GPUs, from nvidia-smi -L",
+	Command: "nvidia-smi -L", Gives: []string{"gpus"},
 	Anchors: []string{"(UUID: GPU-", "(UUID: MIG-"},
 	Begins:  parse.BeginsLike(nvsmiListGPU),
 	Read:    nvsmiListRead,

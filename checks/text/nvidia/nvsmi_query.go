@@ -20,10 +20,8 @@ import (
 //	    Fabric
 //	        State                             : Completed
 var nvsmiQueryKind = &parse.Kind{
-	Name:    "nvidia-smi-q",
-	Title:   "all attributes of NVIDIA GPUs, from nvidia-smi -q",
-	Command: "nvidia-smi -q",
-	Gives:   []string{"gpus"},
+	Name: "nvidia-smi-q", Title: "all attributes of NVIDIA GPUs, from nvidia-smi -q",
+	Command: "nvidia-smi -q", Gives: []string{"gpus"},
 	Anchors: []string{
 		"NVSMI LOG", "Attached GPUs", "GPU 0000", "GPU 0001", "Product Name   ", "  Fabric", "FB Memory Usage", "BAR1 Memory Usage",
 		"  ECC Mode", "  ECC Errors", "  MIG Mode", "Remapped Rows", "GPU Link Info", "GPU Recovery Action", "  Persistence Mode",

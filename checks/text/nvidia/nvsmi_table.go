@@ -19,10 +19,8 @@ import (
 //	| N/A   36C    P0            116W /  700W |       0MiB / 143771MiB |  0%  Default |
 //	|                                         |                        |     Disabled |
 var nvsmiTableKind = &parse.Kind{
-	Name:    "nvidia-smi",
-	Title:   "the table of NVIDIA GPUs, from nvidia-smi",
-	Command: "nvidia-smi",
-	Gives:   []string{"gpus", "software"},
+	Name: "nvidia-smi", Title: "the table of NVIDIA GPUs, from nvidia-smi",
+	Command: "nvidia-smi", Gives: []string{"gpus", "software"},
 	Anchors: []string{"NVIDIA-SMI ", "Persistence-M", "| Bus-Id", ":00.0 Off |", ":00.0  On |", ".0 Off |", ".0 ERR! |", "MiB |  ", "Process name  ", "MIG M.", "MIG devices:"},
 	Begins: parse.BeginsWith(func(text string) bool {
 		return nvsmiTableHead.MatchString(text) || nvsmiTableBelongs(text) && (strings.Contains(text, "Persistence-M") ||

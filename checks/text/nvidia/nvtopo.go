@@ -23,10 +23,8 @@ import (
 //
 //	  NIC0: mlx5_0
 var nvtopoKind = &parse.Kind{
-	Name:    "nvidia-smi-topo",
-	Title:   "how GPUs and NICs are connected, from nvidia-smi topo -m",
-	Command: "nvidia-smi topo -m",
-	Gives:   []string{"links", "numa"},
+	Name: "nvidia-smi-topo", Title: "how GPUs and NICs are connected, from nvidia-smi topo -m",
+	Command: "nvidia-smi topo -m", Gives: []string{"links", "numa"},
 	Anchors: []string{"GPU0\t", "GPU0 "},
 	Begins:  func(in *parse.Lines) bool { return nvtopoBegins(in, nvtopoRow) },
 	Read:    nvtopoRead,
@@ -217,10 +215,8 @@ func nvtopoNUMA(s *parse.Sink, index int, row []string, devices int, l parse.Lin
 //	GPU0	X	OK
 //	GPU1	OK	X
 var nvtopoPeerKind = &parse.Kind{
-	Name:    "nvidia-smi-p2p",
-	Title:   "peer access between GPUs, from nvidia-smi topo -p2p",
-	Command: "nvidia-smi topo -p2p r",
-	Gives:   []string{"gpus", "links"},
+	Name: "nvidia-smi-p2p", Title: "peer access between GPUs, from nvidia-smi topo -p2p",
+	Command: "nvidia-smi topo -p2p r", Gives: []string{"gpus", "links"},
 	Anchors: []string{"GPU0\t", "GPU0 "},
 	Begins:  func(in *parse.Lines) bool { return nvtopoBegins(in, nvtopoPeerRow) },
 	Read:    nvtopoPeerRead,
