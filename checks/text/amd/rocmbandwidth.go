@@ -1,6 +1,7 @@
 package amd
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -84,15 +85,11 @@ func rocmBandwidthRead(s *parse.Sink, in *parse.Lines) {
 
 // rocmBandwidthAddress completes the address, whose parts lack leading zeros.
 func rocmBandwidthAddress(text string) string {
-	bus, rest, _ := strings.Cut(text, ":")
-	device, function, _ := strings.Cut(rest, ".")
-	b, err := strconv.ParseUint(bus, 16, 8)
-	d, err2 := strconv.ParseUint(device, 16, 5)
-	f, err3 := strconv.ParseUint(function, 16, 3)
-	if err != nil || err2 != nil || err3 != nil {
+	var bus, device, function int
+	if _, err := fmt.Sscanf(text, "%x:%x.%x", &bus, &device, &function); err != nil {
 		return ""
 	}
-	return rocminfoAddress(strconv.FormatUint(b<<8|d<<3|f, 10))
+	return facts.Address(fmt.Sprintf("0000:%02x:%02x.%x", bus, device, function))
 }
 
 // name is a device's name; without a list of the devices its number alone is known, and whether it is a GPU is not.
