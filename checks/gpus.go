@@ -300,7 +300,8 @@ func (c *gpuGathering) noteRefusals(devices []nvml.Device) {
 func (c *gpuGathering) readDriver() {
 	const version, params = "/proc/driver/nvidia/version", "/proc/driver/nvidia/params"
 	if text, err := c.Host.Text(version); err == nil {
-		c.out.Driver.KernelVersion, c.out.Driver.Open = parseDriverVersion(text)
+		line, _, _ := strings.Cut(text, "\n")
+		c.out.Driver.KernelVersion, c.out.Driver.Open = DriverVersion(line)
 		if c.out.Driver.KernelVersion == "" {
 			c.Unknown("gpus", "driver.kernel_version", fmt.Sprintf("cannot parse %s: %.80q", version, text), "")
 		}
@@ -308,44 +309,47 @@ func (c *gpuGathering) readDriver() {
 		c.Unknown("gpus", "driver.kernel_version", err.Error(), gather.HintFor(err))
 	}
 	if text, err := c.Host.Text(params); err == nil {
-		c.out.Driver.Parameters = parseDriverParams(text)
+		for line := range strings.Lines(text) {
+			DriverParameter(&c.out.Driver, line)
+		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		c.Unknown("gpus", "driver.parameters", err.Error(), gather.HintFor(err))
 	}
 }
 
-// driverVersion is a version in the line that begins with "NVRM version":
+// driverVersion is the line of /proc/driver/nvidia/version, and the one that the module writes to the kernel log when it is loaded:
 //
 //	NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (...)
-//	NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024
-var driverVersion = lazy.New(`^NVRM version:.*Kernel Module.*?\s(\d+\.\d+(?:\.\d+)*)(?:\s|$)`)
+//	NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024
+var driverVersion = lazy.New(`NVRM(?: version)?: (?:loading )?NVIDIA UNIX (.{0,60}?Kernel Module.{0,40}?)\s(\d{3}\.\d+(?:\.\d+)?)(?:\s|$)`)
 
-// parseDriverVersion reads /proc/driver/nvidia/version.
-func parseDriverVersion(text string) (version string, open *bool) {
-	line, _, _ := strings.Cut(text, "\n")
+// DriverVersion reads the version of the kernel module in a line, and whether it is the open one; empty and nil for another line.
+func DriverVersion(line string) (version string, open *bool) {
 	m := driverVersion.FindStringSubmatch(line)
 	if m == nil {
 		return "", nil
 	}
-	return m[1], new(strings.Contains(line, "Open Kernel Module"))
+	return m[2], new(strings.Contains(m[1], "Open"))
 }
 
-// parseDriverParams reads /proc/driver/nvidia/params: "Name: value" lines.
-func parseDriverParams(text string) map[string]string {
+// driverParameter is a line of /proc/driver/nvidia/params: "EnableMSI: 1", or `RegistryDwords: ""`.
+var driverParameter = lazy.New(`^([A-Z][A-Za-z0-9]{2,60}): (\d{1,10}|".{0,1000}")\s*$`)
+
+// DriverParameter notes a parameter of the kernel module; its name is empty for another line.
+func DriverParameter(d *facts.GPUDriver, line string) (name, value string) {
 	const most = 500 // Driver 580 has 50.
-	params := make(map[string]string)
-	for line := range strings.Lines(text) {
-		name, value, ok := strings.Cut(strings.TrimSpace(line), ":")
-		if !ok || name == "" || len(params) == most {
-			continue
-		}
-		value = strings.TrimSpace(value)
-		if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
-			value = value[1 : len(value)-1]
-		}
-		params[strings.ToValidUTF8(name, "?")] = strings.ToValidUTF8(value, "?")
+	m := driverParameter.FindStringSubmatch(line)
+	if m == nil {
+		return "", ""
 	}
-	return params
+	name, value = m[1], strings.ToValidUTF8(strings.Trim(m[2], `"`), "?")
+	if d.Parameters == nil {
+		d.Parameters = make(map[string]string)
+	}
+	if len(d.Parameters) < most {
+		d.Parameters[name] = value
+	}
+	return name, value
 }
 
 // countNVSwitches counts those in the PCI tree, or those that NVLinks connect to

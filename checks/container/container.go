@@ -365,13 +365,11 @@ func (c *reader) signsOfEnvironment(ctx context.Context) []sign {
 		return nil // The check env says so.
 	}
 	var signs []sign
-	for _, known := range []struct{ name, runtime string }{
-		{"APPTAINER_CONTAINER", "apptainer"},
-		{"SINGULARITY_CONTAINER", "apptainer"},
-		{"KUBERNETES_SERVICE_HOST", "kubernetes"},
+	for name, runtime := range map[string]string{
+		"APPTAINER_CONTAINER": "apptainer", "SINGULARITY_CONTAINER": "apptainer", "KUBERNETES_SERVICE_HOST": "kubernetes",
 	} {
-		if env[known.name] != "" {
-			signs = append(signs, sign{"$" + known.name, known.runtime, true})
+		if env[name] != "" {
+			signs = append(signs, sign{"$" + name, runtime, true})
 		}
 	}
 	// The interface of systemd for containers: the manager's name.

@@ -79,7 +79,7 @@ large_bars := {g.address | some g in gpus; is_number(g.visible_memory_bytes); g.
 present if count(gpus) > 0
 present if instinct
 present if radeon
-present if input.software[_].name in {"rocm", "rccl", "hip", "amdgpu"}
+present if input.software[_].name in {"rocm", "rccl", "hip"}
 present if input.logs.messages[_].program in {"rccl", "hip", "rocr", "rocblas"}
 
 # absent is true where the GPUs are known and nothing shows one of AMD's, no_pair where fewer than two are AMD's.

@@ -7,7 +7,7 @@ import "github.com/gpudoctor/gpudoctor/checks/text/parse"
 func New(*parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{
 		jsonKind, smiTopologyKind, smiTableKind, smiKind, smiVersionKind,
-		rocmSMITopologyKind, rocmSMITableKind, rocmSMILineKind,
+		rocmSMITopologyKind, rocmSMILineKind,
 		rocminfoKind, rocminfoVersionKind,
 		transferBenchKind, rocmBandwidthKind, torchDevicesKind,
 	}}

@@ -1,6 +1,7 @@
 package amd
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -23,12 +24,10 @@ const (
 	gpuVendor = "amd"
 )
 
-// gpuArchitecture is an architecture, alone or with features
-// ("gfx942:sramecc+:xnack-").
+// gpuArchitecture is an architecture, alone or with features ("gfx942:sramecc+:xnack-").
 var gpuArchitecture = lazy.New(`\bgfx(?:[0-9a-f]{3,4})\b`)
 
-// gpuAt returns the GPU with this index, and where the text tells it, this
-// address.
+// gpuAt returns the GPU with this index, and where the text tells it, this address.
 func gpuAt(s *parse.Sink, index int, address string, l parse.Line) *facts.GPU {
 	var g *facts.GPU
 	if address = facts.Address(address); address != "" {
@@ -53,9 +52,8 @@ func gpuSetIndex(s *parse.Sink, g *facts.GPU, index int) {
 	}
 }
 
-// gpuInstinct is the model of an Instinct GPU by its PCI id, for tools that
-// print the id alone: its needs differ from those of a Radeon card. It is empty for
-// all others.
+// gpuInstinct is the model of an Instinct GPU by its PCI id, for tools that print the id alone: its needs differ from
+// those of a Radeon card. It is empty for all others.
 func gpuInstinct(id string) string {
 	if model := data.GPUModelByID(strings.ToLower(id)).Name; strings.HasPrefix(model, "AMD Instinct") {
 		return model
@@ -75,6 +73,21 @@ func gpuSetName(g *facts.GPU, name string) {
 	g.Name = escape.Printable(name, 100)
 }
 
+// gpuSetModel notes the model of an id.
+func gpuSetModel(g *facts.GPU, id string) {
+	if gpuInstinct(id) != "" {
+		gpuSetName(g, id)
+	}
+}
+
+func gpuSetUUID(g *facts.GPU, value string) {
+	if g.UUID == "" && value != "N/A" {
+		g.UUID = escape.Printable(value, 64)
+	}
+}
+
+func gpuSetXGMIErrors(g *facts.GPU, value string) { g.XGMIErrors = cmp.Or(gpuInt(value), g.XGMIErrors) }
+
 // gpuSetArchitecture notes an architecture.
 func gpuSetArchitecture(g *facts.GPU, text string) {
 	name := gpuArchitecture.FindString(text)
@@ -87,8 +100,7 @@ func gpuSetArchitecture(g *facts.GPU, text string) {
 	}
 }
 
-// gpuPair returns the pair of two GPUs, new if need be; nil when there are too many
-// pairs or the two are one.
+// gpuPair returns the pair of two GPUs, new if need be; nil when there are too many pairs or the two are one.
 func gpuPair(s *parse.Sink, a, b string, l parse.Line) *facts.Pair {
 	return s.Pair(min(a, b), max(a, b), "gpu-gpu", l)
 }
@@ -126,8 +138,7 @@ func gpuWorst(known *bool, word string) *bool {
 	return &can
 }
 
-// gpuNumber reads a number that stands before a unit ("16", "32 GT/s",
-// "64289 MB").
+// gpuNumber reads a number that stands before a unit ("16", "32 GT/s", "64289 MB").
 func gpuNumber(text string) (float64, bool) {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	v, err := facts.ParseFloat(word)

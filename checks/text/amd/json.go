@@ -12,12 +12,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// jsonKind is what amd-smi and rocm-smi print with --json. It may begin in
-// the middle, as the lines before the first key hold brackets alone, and may
-// be cut at its end.
+// jsonKind is what amd-smi and rocm-smi print with --json. It may begin in the middle, as the lines before the first
+// key hold brackets alone, and may be cut at its end.
 var jsonKind = &parse.Kind{
 	Name: "amd-smi-json", Title: "AMD GPUs, from amd-smi or rocm-smi --json", Command: "amd-smi topology --json", Gives: []string{"gpus", "links"},
-	Anchors:  []string{`"gpu":`, `"gpu_data"`, `"card0"`, `"card1"`, `"(Topology)`},
+	Anchors:  []string{`"gpu":`, `"gpu_data"`, `"card0"`, `"card1"`},
 	Commands: []string{"amd-smi", "rocm-smi"},
 	Begins: func(in *parse.Lines) bool {
 		var text strings.Builder
@@ -32,7 +31,7 @@ var jsonKind = &parse.Kind{
 
 // jsonBegin is the beginning of such a document: a GPU's number and, not far
 // from it, a key of amd-smi's; or rocm-smi's name of a card.
-var jsonBegin = lazy.New(`^[\s\[{]*(?:"gpu_data"\s*:\s*\[[\s{]*)?(?:"gpu"\s*:\s*\d{1,3}\s*,(?s:.{0,200}?)"(?:bdf|uuid|asic|bus|usage|clock|links|link_accessibility|pcie|ecc|retired|partition|driver|vram|board|power)"\s*:|"card\d{1,3}"\s*:\s*\{|"system"\s*:\s*\{\s*"(?:\(Topology\)|Driver version))`)
+var jsonBegin = lazy.New(`^[\s\[{]*(?:"gpu_data"\s*:\s*\[[\s{]*)?(?:"gpu"\s*:\s*\d{1,3}\s*,(?s:.{0,200}?)"(?:bdf|uuid|asic|bus|usage|clock|links|link_accessibility|pcie|ecc|retired|partition|driver|vram|board|power)"\s*:|"card\d{1,3}"\s*:\s*\{)`)
 
 // jsonMaxBytes bounds a document. amd-smi static of 64 partitions has 300 KiB.
 const jsonMaxBytes = 4 << 20
@@ -71,8 +70,7 @@ func (r *jsonReader) line(n *yaml.Node) parse.Line {
 	return parse.Line{Number: r.first + n.Line - 1}
 }
 
-// text is the text of a value and its line; of one with a unit, {"value": 32, "unit":
-// "GT/s"}, both.
+// text is the text of a value and its line; of one with a unit, {"value": 32, "unit": "GT/s"}, both.
 func (r *jsonReader) text(n *yaml.Node, keys ...string) (string, parse.Line) {
 	n = parse.YAMLBelow(n, keys...)
 	if value := parse.YAMLBelow(n, "value"); value != nil {
@@ -93,8 +91,7 @@ func members(n *yaml.Node, take func(key string, value *yaml.Node)) {
 	}
 }
 
-// gpu notes what one object says about a GPU, be it amd-smi's or
-// rocm-smi's.
+// gpu notes what one object says about a GPU, be it amd-smi's or rocm-smi's.
 func (r *jsonReader) gpu(e *yaml.Node) {
 	for _, item := range parse.YAMLItems(parse.YAMLBelow(e, "gpu_data")) { // amd-smi 26 and newer.
 		r.gpu(item)
@@ -106,7 +103,6 @@ func (r *jsonReader) gpu(e *yaml.Node) {
 			}
 		}
 	})
-	r.system(parse.YAMLBelow(e, "system"))
 	index, ok := r.index(e)
 	if !ok {
 		return
@@ -186,26 +182,3 @@ func (r *jsonReader) card(index int, n *yaml.Node) {
 		rocmSMISet(g, key, text)
 	})
 }
-
-// system notes what rocm-smi says about all cards.
-func (r *jsonReader) system(n *yaml.Node) {
-	members(n, func(key string, value *yaml.Node) {
-		text, l := r.text(value)
-		if key == "Driver version" {
-			smiDriver(r.sink, text, l)
-			return
-		}
-		m := jsonTopology.FindStringSubmatch(key)
-		if m == nil || parse.Number(m[2]) >= gpuMax || parse.Number(m[3]) >= gpuMax {
-			return
-		}
-		a, b := gpuAt(r.sink, parse.Number(m[2]), "", l), gpuAt(r.sink, parse.Number(m[3]), "", l)
-		if p := gpuPair(r.sink, a.Address, b.Address, l); p != nil {
-			setCell(p, m[1], text)
-		}
-	})
-}
-
-// jsonTopology are rocm-smi's keys: "(Topology) Link type between DRM
-// devices 0 and 1" (python_smi_tools/rocm_smi.py).
-var jsonTopology = lazy.New(`^\(Topology\) (Weight|Hops|Link [Tt]ype|Link accessibility) between DRM devices (\d{1,3}) and (\d{1,3})$`)

@@ -1,6 +1,7 @@
 package amd
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -10,9 +11,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// rocmBandwidthKind are the devices and the matrices of rocm-bandwidth-test
-// (rocm_bandwidth_test_report.cpp, releases up to 2.6). Its numbers count the
-// processors as well; here GPUs are counted from 0.
+// rocmBandwidthKind are the devices and the matrices of rocm-bandwidth-test (rocm_bandwidth_test_report.cpp, releases
+// up to 2.6). Its numbers count the processors as well; here GPUs are counted from 0.
 var rocmBandwidthKind = &parse.Kind{
 	Name: "rocm-bandwidth-test", Title: "rates between AMD GPUs, from rocm-bandwidth-test", Command: "rocm-bandwidth-test", Gives: []string{"benchmarks", "gpus", "links"},
 	Anchors: []string{"RocmBandwidthTest Version", "Inter-Device ", "directional copy peak bandwidth GB/s", "directional copy average bandwidth GB/s"},
@@ -85,19 +85,14 @@ func rocmBandwidthRead(s *parse.Sink, in *parse.Lines) {
 
 // rocmBandwidthAddress completes the address, whose parts lack leading zeros.
 func rocmBandwidthAddress(text string) string {
-	bus, rest, _ := strings.Cut(text, ":")
-	device, function, _ := strings.Cut(rest, ".")
-	b, err := strconv.ParseUint(bus, 16, 8)
-	d, err2 := strconv.ParseUint(device, 16, 5)
-	f, err3 := strconv.ParseUint(function, 16, 3)
-	if err != nil || err2 != nil || err3 != nil {
+	var bus, device, function int
+	if _, err := fmt.Sscanf(text, "%x:%x.%x", &bus, &device, &function); err != nil {
 		return ""
 	}
-	return rocminfoAddress(strconv.FormatUint(b<<8|d<<3|f, 10))
+	return facts.Address(fmt.Sprintf("0000:%02x:%02x.%x", bus, device, function))
 }
 
-// name is a device's name; without a list of the devices its number alone is
-// known, and whether it is a GPU is not.
+// name is a device's name; without a list of the devices its number alone is known, and whether it is a GPU is not.
 func (r *rocmBandwidthReport) name(n int) string {
 	if name, ok := r.names[n]; ok {
 		return name

@@ -34,8 +34,7 @@ var rocminfoKind = &parse.Kind{
 
 var (
 	rocminfoAgent = lazy.New(`^Agent (\d{1,3})$`)
-	// rocminfoName is the name of an agent that is a GPU; its ISAs have longer
-	// ones, further to the right.
+	// rocminfoName is the name of an agent that is a GPU; its ISAs have longer ones, further to the right.
 	rocminfoName  = lazy.New(`^ *(?:Name: +gfx[0-9a-f]{3,4}\s*|Marketing Name: {2,}\S.*)$`)
 	rocminfoEntry = lazy.New(`^( *)([A-Za-z][A-Za-z0-9 ().,/_-]{0,60}?)::? *(.*?)\s*$`)
 )
@@ -68,8 +67,7 @@ func rocminfoRead(s *parse.Sink, in *parse.Lines) {
 			finish()
 			a.head, a.seen, indent = l, true, -1
 		case m != nil:
-			// The entries of an agent are at its first indent; those of its
-			// caches, pools and ISAs are further in.
+			// The entries of an agent are at its first indent; those of its caches, pools and ISAs are further in.
 			if indent < 0 || len(m[1]) < indent {
 				indent = len(m[1])
 			}
@@ -110,8 +108,7 @@ func (a *rocminfoGPU) entry(l parse.Line, key, value string, own bool, finish fu
 // rocminfoPart begins a pool of memory or an instruction set of an agent.
 var rocminfoPart = lazy.New(`^(?:Pool|ISA) \d{1,3}$`)
 
-// rocminfoOther are names of processors and other agents among those of
-// GPUs, where grep left the names alone.
+// rocminfoOther are names of processors and other agents among those of GPUs, where grep left the names alone.
 var rocminfoOther = lazy.New(`(?i)processor|EPYC|Xeon|Ryzen(?:.*Core)?|Core\(TM\)|Threadripper|aie2`)
 
 // finish records a GPU; it is false for an agent that is not a GPU.
@@ -140,8 +137,7 @@ func (a *rocminfoGPU) finish(s *parse.Sink, index int) bool {
 	return true
 }
 
-// rocminfoAddress reads BDFID: bus, device and function in 16 bits. The domain
-// is not among them.
+// rocminfoAddress reads BDFID: bus, device and function in 16 bits. The domain is not among them.
 func rocminfoAddress(bdf string) string {
 	n, err := strconv.ParseUint(bdf, 10, 16)
 	if err != nil || n == 0 {
@@ -150,8 +146,7 @@ func rocminfoAddress(bdf string) string {
 	return fmt.Sprintf("0000:%02x:%02x.%x", n>>8, n>>3&0x1f, n&7)
 }
 
-// rocminfoVersionKind is the content of /opt/rocm/.info/version, known by the
-// command alone.
+// rocminfoVersionKind is the content of /opt/rocm/.info/version, known by the command alone.
 var rocminfoVersionKind = &parse.Kind{
 	Name: "rocm-version", Title: "ROCm's version, from /opt/rocm/.info/version", Command: "cat /opt/rocm/.info/version", Gives: []string{"software"},
 	Commands: []string{"cat", "cut", "head"},

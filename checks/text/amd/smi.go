@@ -5,15 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// smiKind are the reports of amd-smi by GPU: list, static, metric and
-// bad-pages, as text (amdsmi_cli/amdsmi_logger.py of ROCm/amdsmi: nested keys
-// in capitals, indented by four blanks).
+// smiKind are the reports of amd-smi by GPU: list, static, metric and bad-pages, as text (amdsmi_cli/amdsmi_logger.py
+// of ROCm/amdsmi: nested keys in capitals, indented by four blanks).
 var smiKind = &parse.Kind{
 	Name: "amd-smi", Title: "AMD GPUs, from amd-smi", Command: "amd-smi static", Gives: []string{"gpus"},
 	Anchors:  []string{"GPU: ", "MARKET_NAME:"},
@@ -69,12 +67,10 @@ type smiReport struct {
 	// path are the keys above the entry under way, with their indents.
 	path   []string
 	indent []int
-	// values are the entries by their keys, "/" between them, and lines those
-	// in which they stand.
+	// values are the entries by their keys, "/" between them, and lines those in which they stand.
 	values map[string]string
 	lines  map[string]parse.Line
-	// pages counts the pages that are listed as retired, and listed is where
-	// the list begins.
+	// pages counts the pages that are listed as retired, and listed is where the list begins.
 	pages  int
 	listed parse.Line
 }
@@ -123,22 +119,18 @@ var smiFields = map[string]func(g *facts.GPU, value string){
 	"MARKET_NAME":                  gpuSetName,
 	"BOARD/PRODUCT_NAME":           gpuSetName,
 	"ASIC/TARGET_GRAPHICS_VERSION": gpuSetArchitecture,
-	"UUID": func(g *facts.GPU, v string) {
-		if g.UUID == "" && v != "N/A" {
-			g.UUID = escape.Printable(v, 64)
-		}
-	},
-	"BUS/MAX_PCIE_WIDTH": func(g *facts.GPU, v string) { smiWidth(&smiLink(g).MaxWidth, v) },
-	"BUS/MAX_PCIE_SPEED": func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).MaxGeneration, v) },
-	"PCIE/WIDTH":         func(g *facts.GPU, v string) { smiWidth(&smiLink(g).Width, v) },
-	"PCIE/SPEED":         func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).Generation, v) },
+	"UUID":                         gpuSetUUID,
+	"BUS/MAX_PCIE_WIDTH":           func(g *facts.GPU, v string) { smiWidth(&smiLink(g).MaxWidth, v) },
+	"BUS/MAX_PCIE_SPEED":           func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).MaxGeneration, v) },
+	"PCIE/WIDTH":                   func(g *facts.GPU, v string) { smiWidth(&smiLink(g).Width, v) },
+	"PCIE/SPEED":                   func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).Generation, v) },
 	"VRAM/SIZE": func(g *facts.GPU, v string) {
 		if mb, ok := gpuNumber(v); ok && g.MemoryBytes == 0 {
 			g.MemoryBytes = int64(mb) << 20 // amd-smi says MB and divides by 1024 * 1024.
 		}
 	},
 	"ECC/TOTAL_UNCORRECTABLE_COUNT":            smiErrors,
-	"ECC_BLOCKS/XGMI_WAFL/UNCORRECTABLE_COUNT": func(g *facts.GPU, v string) { g.XGMIErrors = cmp.Or(gpuInt(v), g.XGMIErrors) },
+	"ECC_BLOCKS/XGMI_WAFL/UNCORRECTABLE_COUNT": gpuSetXGMIErrors,
 	"XGMI_ERR": func(g *facts.GPU, v string) {
 		// amdsmi_xgmi_status_t.
 		if n := slices.Index([]string{"NO_ERRORS", "ERROR", "MULTIPLE_ERRORS"}, strings.TrimPrefix(v, "AMDSMI_XGMI_STATUS_")); n >= 0 {
@@ -205,17 +197,6 @@ func (r *smiReport) finish(s *parse.Sink) {
 		g.RetiredPages = &pages
 	}
 	s.Settle()
-	smiDriver(s, r.values["DRIVER/VERSION"], r.lines["DRIVER/VERSION"])
-}
-
-// smiDriver notes the version of the kernel driver, which for one that
-// came with the kernel is the kernel's.
-func smiDriver(s *parse.Sink, version string, l parse.Line) {
-	version = strings.TrimSpace(version)
-	if version == "" || version == "N/A" || strings.ContainsAny(version, " \t") || len(version) > 60 {
-		return
-	}
-	s.Package("amdgpu", version, "", "amd-smi", l)
 }
 
 // smiTableKind is what amd-smi prints without arguments, since version 26.
@@ -231,9 +212,9 @@ var smiTableKind = &parse.Kind{
 }
 
 var (
-	smiVersions = lazy.New(`(amdgpu|ROCm) version: ?(\S+)`)
-	smiFirst    = lazy.New(`^\s*\|\s*([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\s+(.*?)\s*\|\s*\S+(?: %)?\s+\S+(?: °C)?\s+(\d+|N/A)\s+\S+\s`)
-	smiSecond   = lazy.New(`^\s*\|\s*(\d{1,3})\s+(\d{1,3}|N/A)\s+(\d{1,3}|N/A)\s+(\S+)\s*\|`)
+	smiROCm   = lazy.New(`ROCm version: ?(\d[\w.+-]*)`)
+	smiFirst  = lazy.New(`^\s*\|\s*([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\s+(.*?)\s*\|\s*\S+(?: %)?\s+\S+(?: °C)?\s+(\d+|N/A)\s+\S+\s`)
+	smiSecond = lazy.New(`^\s*\|\s*(\d{1,3})\s+(\d{1,3}|N/A)\s+(\d{1,3}|N/A)\s+(\S+)\s*\|`)
 )
 
 func smiTableRead(s *parse.Sink, in *parse.Lines) {
@@ -244,14 +225,7 @@ func smiTableRead(s *parse.Sink, in *parse.Lines) {
 		if text == "" || text[0] != '|' && text[0] != '+' {
 			return false
 		}
-		for _, m := range smiVersions.FindAllStringSubmatch(text, 4) {
-			switch {
-			case m[1] == "ROCm":
-				s.Package("rocm", m[2], "", "amd-smi", l)
-			case m[2] != "Linuxver":
-				smiDriver(s, m[2], l)
-			}
-		}
+		smiVersion(s, l)
 		if m := smiFirst.FindStringSubmatch(l.Text); m != nil && rows < gpuMax {
 			rows++
 			g = s.GPU(facts.Address(m[1]), l)
@@ -271,13 +245,13 @@ var smiVersionKind = &parse.Kind{
 	Name: "amd-smi-version", Title: "versions, from amd-smi version", Command: "amd-smi version", Gives: []string{"software"},
 	Anchors: []string{"AMDSMI Tool:"},
 	Line: func(s *parse.Sink, l parse.Line) bool {
-		for _, m := range smiVersions.FindAllStringSubmatch(l.Text, 4) {
-			if v := strings.TrimRight(m[2], "|,"); m[1] == "ROCm" && v != "N/A" {
-				s.Package("rocm", v, "", "amd-smi", l)
-			} else {
-				smiDriver(s, v, l)
-			}
-		}
+		smiVersion(s, l)
 		return true
 	},
+}
+
+func smiVersion(s *parse.Sink, l parse.Line) {
+	if version := smiROCm.First(l.Text); version != "" {
+		s.Package("rocm", version, "", "amd-smi", l)
+	}
 }

@@ -49,7 +49,6 @@ func TestAMDSMIStatic(t *testing.T) {
 	expect.That(t, g.Name == "AMD Instinct MI300X" && g.Architecture == "gfx942" && g.Vendor == "amd" && g.Index != nil && *g.Index == 0 && g.PCIe != nil && g.PCIe.MaxWidth == 16 && g.PCIe.MaxGeneration == 5 && g.MemoryBytes == 196592<<20, "got %+v", g)
 	g = testGPU(t, f, "0000:26:00.0")
 	expect.That(t, *g.Index == 1 && g.Integrated == nil, "got %+v", g)
-	expect.That(t, len(f.Software) == 1 && f.Software[0].Name == "amdgpu" && f.Software[0].Version == "6.10.5", "got %+v", f.Software)
 }
 
 func TestAMDSMIMetricAndBadPages(t *testing.T) {
@@ -109,12 +108,12 @@ func TestAMDSMITable(t *testing.T) {
 	expect.That(t, g.Name == "AMD Instinct MI300X" && *g.Index == 0 && g.ECC != nil && *g.ECC.VolatileUncorrected == 4, "got %+v", g)
 	g = testGPU(t, f, "0000:65:00.0")
 	expect.That(t, g.Name == "" && *g.Index == 1 && g.ECC == nil, "got %+v", g)
-	expect.That(t, len(f.Software) == 2 && f.Software[1].Name == "rocm" && f.Software[1].Version == "7.1.1", "got %+v", f.Software)
+	expect.That(t, len(f.Software) == 1 && f.Software[0].Name == "rocm" && f.Software[0].Version == "7.1.1", "got %+v", f.Software)
 }
 
 func TestAMDSMIVersion(t *testing.T) {
 	f := texttest.Parse("x", "AMDSMI Tool: 25.4.2+aca1101 | AMDSMI Library version: 25.4.0 | ROCm version: 6.4.1 | amdgpu version: 6.12.12 | amd_hsmp version: N/A\n")
-	expect.That(t, len(f.Software) == 2 && f.Software[0].Version == "6.4.1" && f.Software[1].Version == "6.12.12", "got %+v", f.Software)
+	expect.That(t, len(f.Software) == 1 && f.Software[0].Version == "6.4.1", "got %+v", f.Software)
 }
 
 const smiTopologyText = `ACCESS TABLE:
@@ -201,11 +200,10 @@ func TestAMDJSONStatic(t *testing.T) {
 }
 
 func TestROCmSMIJSON(t *testing.T) {
-	f := texttest.Parse("x", `{"card0": {"Card series": "AMD Instinct MI100", "PCI Bus": "0000:2F:00.0"}, "card1": {"PCI Bus": "0000:03:00.0"}, "system": {"Driver version": "6.3.6", "(Topology) Weight between DRM devices 0 and 1": "40", "(Topology) Link type between DRM devices 0 and 1": "PCIE"}}
+	f := texttest.Parse("x", `{"card0": {"Card series": "AMD Instinct MI100", "PCI Bus": "0000:2F:00.0"}, "card1": {"PCI Bus": "0000:03:00.0"}}
 `)
 	g := testGPU(t, f, "0000:2f:00.0")
 	expect.That(t, g.Name == "AMD Instinct MI100", "got %+v", g)
-	expect.That(t, f.Links != nil && len(f.Links.Pairs) == 1 && f.Links.Pairs[0].LinkType == "pcie" && *f.Links.Pairs[0].Weight == 40, "got %+v", f.Links)
 }
 
 // FuzzTexts checks that what is read of any text is bounded.
@@ -214,7 +212,7 @@ func FuzzTexts(f *testing.F) {
 		smiStaticText, smiTopologyText, "| AMD-SMI 1\n| 0000:05:00.0 x | 0 % 3 4 1/2 W |\n| 0 0 0 S |\n",
 		"[\n{\n\"gpu\": 0,\n\"bdf\": \"0000:03:00.0\",\n\"links\": [{\"gpu\": 1}]\n}]\n", `{"card0": {"a": [[[[`, "\"gpu\": 1, \"bdf\": \"\\", "AMDSMI Tool: | ROCm version: 6",
 		rocminfoText, "$ rocminfo | grep gfx\n  Name:     gfx1100\n", "$ cat /opt/rocm/.info/version\n6.2.0-66\n",
-		rocmSMITopologyText, "= Concise Info =\n0 1 0x738c, 5 1W\n", "GPU[0]\t\t: PCI Bus: 0000:C1:00.0\nGPU[0]\t\t: GFX Version: gfx90a\n",
+		rocmSMITopologyText, "GPU[0]\t\t: PCI Bus: 0000:C1:00.0\nGPU[0]\t\t: GFX Version: gfx90a\n",
 		">>> torch.cuda.is_available()\nFalse\n", "$ python -c 'torch.cuda.device_count()'\n3\n",
 	} {
 		f.Add(seed)

@@ -8,9 +8,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// smiTopologyKind are the tables of amd-smi topology and the head of that
-// of amd-smi xgmi: GPUs are named by their addresses, each row says how one
-// reaches the others (amdsmi_cli/amdsmi_commands.py, topology).
+// smiTopologyKind are the tables of amd-smi topology and the head of that of amd-smi xgmi: GPUs are named by their
+// addresses, each row says how one reaches the others (amdsmi_cli/amdsmi_commands.py, topology).
 var smiTopologyKind = &parse.Kind{
 	Name: "amd-smi-topology", Title: "links between AMD GPUs, from amd-smi topology", Command: "amd-smi topology", Gives: []string{"gpus", "links"},
 	Anchors: []string{"ACCESS TABLE", "WEIGHT TABLE", "HOPS TABLE", "LINK TYPE TABLE", "NUMA BW TABLE", "COHERANCY TABLE", "ATOMICS TABLE", "DMA TABLE", "DIRECTIONAL TABLE"},

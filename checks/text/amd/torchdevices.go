@@ -13,22 +13,15 @@ var torchDevicesKind = &parse.Kind{
 	Name: "torch-devices", Title: "whether PyTorch sees GPUs", Command: `python -c "import torch; print(torch.cuda.is_available())"`, Gives: []string{"logs"},
 	Anchors: []string{"torch.cuda.is_available()", "torch.cuda.device_count()"}, Commands: []string{"python", "python3"},
 	Begins: func(in *parse.Lines) bool {
-		ahead := in.Ahead(2)
-		if in.After("python", "python3") {
-			return len(ahead) > 0 && torchDevicesQuestion(in.Prompt().Command) != "" && torchDevicesValue.MatchString(ahead[0].Text)
-		}
-		return len(ahead) == 2 && torchDevicesQuestion(ahead[0].Text) != "" && torchDevicesValue.MatchString(ahead[1].Text)
+		question, _ := torchDevicesAsked(in)
+		return question != ""
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
-		question := ""
-		if in.After("python", "python3") {
-			question = torchDevicesQuestion(in.Prompt().Command)
+		question, isAbove := torchDevicesAsked(in)
+		if !isAbove {
+			in.Next()
 		}
 		l, _ := in.Next()
-		if question == "" {
-			question = torchDevicesQuestion(l.Text)
-			l, _ = in.Next()
-		}
 		switch value := torchDevicesValue.FindStringSubmatch(l.Text)[1]; {
 		case question == "device_count" && value != "True" && value != "False":
 			s.Message("torch-gpu-count", map[string]string{"count": value}, l)
@@ -41,6 +34,18 @@ var torchDevicesKind = &parse.Kind{
 			s.Message("torch-sees-gpu", nil, l)
 		}
 	},
+}
+
+// torchDevicesAsked is the question whose answer is the next line, or that behind it; isAbove is true if a command asked it.
+func torchDevicesAsked(in *parse.Lines) (question string, isAbove bool) {
+	code, answers := in.First().Text, in.Ahead(2)[1:]
+	if isAbove = in.After("python", "python3"); isAbove {
+		code, answers = in.Prompt().Command, in.Ahead(1)
+	}
+	if len(answers) == 0 || !torchDevicesValue.MatchString(answers[0].Text) {
+		return "", isAbove
+	}
+	return torchDevicesQuestion(code), isAbove
 }
 
 // torchDevicesValue is what Python prints, alone in its line.

@@ -8,47 +8,40 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// The report of python -m torch.utils.collect_env, and of vLLM's own, which
-// begins with the same lines (torch/utils/collect_env.py, vllm/collect_env.py).
-// Its lines are taken one by one: people leave out parts of it, and other
-// outputs stand in its middle (lscpu, nvidia-smi topo -m, variables).
+// The report of python -m torch.utils.collect_env, and of vLLM's own, which begins with the same lines
+// (torch/utils/collect_env.py, vllm/collect_env.py). Its lines are taken one by one: people leave out parts of it,
+// and other outputs stand in its middle (lscpu, nvidia-smi topo -m, variables).
 
 // collectEnvLine is a line "Name: value" of the report.
-var collectEnvLine = lazy.New(`^\s*(PyTorch version|CUDA used to build PyTorch|ROCM used to build PyTorch|OS|CUDA runtime version|Nvidia driver version|cuDNN version|HIP runtime version|MIOpen runtime version|ROCM Version)\s*: ?(.*?)\s*$`)
+var collectEnvLine = lazy.New(`^\s*(PyTorch version|CUDA used to build PyTorch|ROCM used to build PyTorch|OS|Nvidia driver version|HIP runtime version|ROCM Version)\s*: ?(.*?)\s*$`)
 
 // collectEnvPackages are the names under which values are noted as software.
 var collectEnvPackages = map[string]string{
 	"PyTorch version":            "torch",
 	"CUDA used to build PyTorch": "cuda-runtime",
 	"ROCM used to build PyTorch": "hip",
-	"CUDA runtime version":       "cuda-toolkit",
 	"Nvidia driver version":      "nvidia-driver",
 	"HIP runtime version":        "hip",
-	"MIOpen runtime version":     "miopen",
 	"ROCM Version":               "rocm",
-	"cuDNN version":              "cudnn",
 }
 
-// collectEnvVersion is a version at the beginning of a value; the toolkit's and
-// cuDNN's may be a path that ends in one.
-var collectEnvVersion = lazy.New(`^(?:Probably one of the following:)?(?:/\S*libcudnn\.so\.)?([0-9]+(?:\.[0-9]+)[\w.+-]*)`)
+var collectEnvVersion = lazy.New(`^[0-9]+(?:\.[0-9]+)[\w.+-]*`)
 
 // collectEnvKind takes the lines of the report but those of the GPUs.
 var collectEnvKind = &parse.Kind{
 	Name: "collect-env", Title: "PyTorch's report on its environment", Command: "python -m torch.utils.collect_env",
 	Gives: []string{"software", "host"},
 	Anchors: []string{
-		"PyTorch version: ", "used to build PyTorch: ", "CUDA runtime version: ", "Nvidia driver version: ", "cuDNN version: ", "HIP runtime version: ",
-		"MIOpen runtime version: ", "ROCM Version", "OS: ", "PyTorch version              :", "CUDA used to build PyTorch   :", "ROCM used to build PyTorch   :",
-		"OS                           :", "CUDA runtime version         :", "Nvidia driver version        :", "cuDNN version                :", "HIP runtime version          :",
-		"MIOpen runtime version       :",
+		"PyTorch version: ", "used to build PyTorch: ", "Nvidia driver version: ", "HIP runtime version: ", "ROCM Version", "OS: ",
+		"PyTorch version              :", "CUDA used to build PyTorch   :", "ROCM used to build PyTorch   :", "OS                           :",
+		"Nvidia driver version        :", "HIP runtime version          :",
 	},
 	Line: parse.LineLike(collectEnvLine, func(s *parse.Sink, l parse.Line, m []string) bool {
 		name, value := m[1], m[2]
 		if name == "OS" {
 			return collectEnvOS(s, value, l)
 		}
-		if version := collectEnvVersion.First(value); version != "" && collectEnvPackages[name] != "" {
+		if version := collectEnvVersion.FindString(value); version != "" && collectEnvPackages[name] != "" {
 			s.Package(collectEnvPackages[name], version, "", "collect_env", l)
 			if name == "Nvidia driver version" {
 				d := &s.GPUs().Driver
@@ -85,8 +78,7 @@ func setDistribution(s *parse.Sink, name string, l parse.Line) {
 // collectEnvGPU is a GPU of the report: "GPU 0: NVIDIA H100 80GB HBM3".
 var collectEnvGPU = lazy.New(`^\s*(?:GPU models and configuration\s*: *)?GPU ([0-9]{1,4}): (.{2,80}?)\s*$`)
 
-// collectEnvGPUs takes the list of GPUs, which begins in the line of its title
-// or in the one after it.
+// collectEnvGPUs takes the list of GPUs, which begins in the line of its title or in the one after it.
 var collectEnvGPUs = &parse.Kind{
 	Name: "collect-env-gpus", Title: "GPUs in PyTorch's report on its environment", Command: "python -m torch.utils.collect_env",
 	Gives:   []string{"gpus"},

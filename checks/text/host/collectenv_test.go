@@ -35,7 +35,7 @@ cuDNN version: Probably one of the following:
 	f := texttest.Parse("env.txt", text)
 	want := []string{
 		"torch 2.4.0+cu121 collect_env", "cuda-runtime 12.1 collect_env", "nvidia-driver 550.90.07 collect_env",
-		"nvidia-nccl-cu12 2.20.5 pip", "pytorch-cuda 12.1 conda",
+		"nvidia-nccl-cu12 2.20.5 pip",
 	}
 	got := softwareOf(f)
 	expect.That(t, slices.Equal(got, want), "software: got %q, want %q", got, want)

@@ -2,4 +2,4 @@ package host
 
 // What the tests look at.
 
-var NumactlList = numactlList
+func CPUList(text string) string { return cpuList(cpuSet(text)) }

@@ -9,18 +9,17 @@ import (
 
 // New makes, for one reading, the kinds that show the machine.
 func New(s *parse.Sink) parse.Family {
-	t, kernel, groups := &tree{bridges: make(map[string]string)}, kernellog.NewReader(), make(iommuGroups)
+	t, kernel, groups := &tree{bridges: make(map[string]string), roots: make(map[string]bool)}, kernellog.NewReader(), make(iommuGroups)
 	return parse.Family{
 		Kinds: []*parse.Kind{
-			lspciKind(t), lspciTreeKind(t), setpciKind,
-			kernelKind(kernel), cmdlineKind(), lscpuKind, numactlKind, affinityKind(), unameKind, sysfsKind(groups),
-			xmlKind, kernelConfigKind,
+			lspciKind(t), lspciTreeKind(t),
+			kernelKind(kernel), cmdlineKind(), lscpuKind, numactlKind, unameKind, sysfsKind(groups),
+			xmlKind,
 		},
 		Finish: func() {
 			t.place(s)
 			joinKernelLog(s, kernel)
 			joinIOMMU(s, groups)
-			joinAffinity(s)
 		},
 	}
 }

@@ -34,8 +34,7 @@ func kernelLine(s *parse.Sink, r *kernellog.Reader, l parse.Line) bool {
 	return kernelIOMMU(s, l, message) || event
 }
 
-// kernelText is a line from where the head of the kernel's message begins, where it has
-// one.
+// kernelText is a line from where the head of the kernel's message begins, where it has one.
 func kernelText(line string) string {
 	text, ok := line, true
 	for i := 0; i < 8 && ok; i++ {
@@ -59,15 +58,13 @@ func joinKernelLog(s *parse.Sink, r *kernellog.Reader) {
 	}
 }
 
-// kernelIOMMUAnchors are literals of the lines by which the kernel tells of its
-// IOMMU.
+// kernelIOMMUAnchors are literals of the lines by which the kernel tells of its IOMMU.
 var kernelIOMMUAnchors = []string{
 	"iommu: Default domain type:", "DMAR: ", "AMD-Vi: ", "o iommu group ", "arm-smmu",
 }
 
-// The forms of drivers/iommu: iommu.c (the default type and the groups, of which
-// the wording before Linux 5.3 was "Adding device ... to group"), intel/dmar.c
-// and iommu.c, amd/init.c.
+// The forms of drivers/iommu: iommu.c (the default type and the groups, of which the wording before Linux 5.3 was
+// "Adding device ... to group"), intel/dmar.c and iommu.c, amd/init.c.
 var (
 	kernelDomain = lazy.New(`^iommu: Default domain type: (Translated|Passthrough)`)
 	kernelGroup  = lazy.New(`^(?:\S+ ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): Adding to iommu group (\d{1,6})|iommu: Adding device ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) to group (\d{1,6}))`)

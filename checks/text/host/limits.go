@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -17,12 +18,10 @@ import (
 // NewLimits makes, for one reading, the kinds that show what a process or a container may use: limits,
 // capabilities, /dev/shm and device nodes.
 func NewLimits(*parse.Sink) parse.Family {
-	access := &nodesAccess{}
-	return parse.Family{Kinds: []*parse.Kind{limitsKind, ulimitKind, shmKind, processKind, nodesKind(access), identityKind(access)}}
+	return parse.Family{Kinds: []*parse.Kind{limitsKind, ulimitKind, shmKind, processKind, nodesKind}}
 }
 
-// limitsKind takes the lines of ulimit -a, /proc/PID/limits, prlimit and
-// systemctl show that tell a limit.
+// limitsKind takes the lines of ulimit -a, /proc/PID/limits, prlimit and systemctl show that tell a limit.
 var limitsKind = &parse.Kind{
 	Name: "limits", Title: "Limits of a process", Command: "cat /proc/self/limits", Gives: []string{"container"},
 	Anchors: []string{
@@ -47,9 +46,8 @@ type limitsForm struct {
 	unit int64
 }
 
-// limitsForms are those of bash ("max locked memory (kbytes, -l) 64"), zsh ("-l:
-// locked-in-memory size (kbytes) 64"), dash ("locked memory(kbytes) 64"), the
-// kernel (fs/proc/base.c), prlimit and systemd.
+// limitsForms are those of bash ("max locked memory (kbytes, -l) 64"), zsh ("-l: locked-in-memory size (kbytes) 64"),
+// dash ("locked memory(kbytes) 64"), the kernel (fs/proc/base.c), prlimit and systemd.
 var limitsForms = []limitsForm{
 	{lazy.New(`^\s*max locked memory\s+\((kbytes), -l\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
 	{lazy.New(`^\s*-l:\s+locked-in-memory size \((kbytes)\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
@@ -238,154 +236,74 @@ func processCapabilities(s *parse.Sink, l parse.Line, names []string) bool {
 }
 
 // nodesKind takes listings of GPU and RDMA nodes in /dev.
-func nodesKind(access *nodesAccess) *parse.Kind {
-	return &parse.Kind{
-		Name: "device-nodes", Title: "Device nodes", Command: "ls -l /dev/nvidia* /dev/kfd /dev/dri /dev/infiniband", Gives: []string{"container"},
-		Anchors: []string{"/dev/nvidia", "/dev/kfd", "/dev/dri", "/dev/infiniband", "nvidia0", "nvidiactl"},
-		Begins: func(in *parse.Lines) bool {
-			return nodesWhole(in) && (nodesPath.MatchString(in.First().Text) || nodesFolder.MatchString(in.First().Text) || nodesBare.MatchString(in.First().Text))
-		},
-		Read: func(s *parse.Sink, in *parse.Lines) {
-			folder := ""
-			c := s.Container()
-			in.While(func(l parse.Line) bool {
-				text := strings.TrimSpace(l.Text)
-				if head := nodesFolder.First(text); head != "" {
-					folder = head
-					return true
-				}
-				if text == "" || strings.HasPrefix(text, "total ") || strings.HasPrefix(text, "ls: ") {
-					return true
-				}
-				if nodesPath.MatchString(text) {
-					for word := range strings.FieldsSeq(text) {
-						if strings.HasPrefix(word, "/dev/") {
-							nodesAdd(s, access, c, path.Clean(word), text, l)
-						}
-					}
-					return true
-				}
-				if name := nodesBare.First(text); name != "" {
-					nodesAdd(s, access, c, "/dev/"+name, text, l)
-					return true
-				}
-				names := strings.Fields(text)
-				if len(names) == 0 || folder == "" {
-					return false
-				}
-				if strings.IndexByte("cdlb", text[0]) >= 0 && len(names) > 8 { // ls -l of a folder.
-					names = names[len(names)-1:]
-				}
-				known := false
-				for _, name := range names {
-					if nodesName.MatchString(name) {
-						nodesAdd(s, access, c, folder+"/"+name, text, l)
-						known = true
-					}
-				}
-				return known || strings.HasPrefix(text, "d")
-			})
-		},
-	}
+var nodesKind = &parse.Kind{
+	Name: "device-nodes", Title: "Device nodes", Command: "ls -l /dev/nvidia* /dev/kfd /dev/dri /dev/infiniband", Gives: []string{"container"},
+	Anchors: []string{"/dev/nvidia", "/dev/kfd", "/dev/dri", "/dev/infiniband", "nvidia0", "nvidiactl"},
+	Begins: func(in *parse.Lines) bool {
+		text := strings.TrimSpace(in.First().Text)
+		_, nodes := nodesOf("", text)
+		command := in.Prompt().Command
+		return (command == "" || nodesCommand.MatchString(command)) && (len(nodes) > 0 || nodesFolder.MatchString(text))
+	},
+	Read: func(s *parse.Sink, in *parse.Lines) {
+		folder := ""
+		in.While(func(l parse.Line) bool {
+			text := strings.TrimSpace(l.Text)
+			if head := nodesFolder.First(text); head != "" {
+				folder = head
+				return true
+			}
+			if text == "" || strings.HasPrefix(text, "total ") || strings.HasPrefix(text, "ls: ") {
+				return true
+			}
+			mode, nodes := nodesOf(folder, text)
+			for _, node := range nodes {
+				nodesAdd(s, node, mode, l)
+			}
+			return len(nodes) > 0 || mode != "" && folder != "" || strings.HasPrefix(mode, "d")
+		})
+	},
 }
 
-// nodesWhole is true after a listing that leaves nothing out: one of a glob or
-// of a folder, and not of single nodes.
-func nodesWhole(in *parse.Lines) bool {
-	command := in.Prompt().Command
-	return command == "" || nodesCommand.MatchString(command)
+// nodesOf are the nodes that a line lists, and the mode that ls -l shows of one.
+func nodesOf(folder, line string) (mode string, nodes []string) {
+	names := strings.Fields(line)
+	if mode = nodesLong.First(line); mode != "" {
+		folder, names = cmp.Or(folder, "/dev"), names[len(names)-1:]
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, "/dev/") {
+			name = folder + "/" + name
+		}
+		switch node := path.Clean(name); {
+		case mode != "" && mode[0] != 'c' && mode[0] != 'b': // A folder or a link.
+		case nodesPath.MatchString(node):
+			nodes = append(nodes, node)
+		case mode == "": // Prose that names one.
+			return "", nil
+		}
+	}
+	return mode, nodes
 }
 
 var (
+	// nodesCommand lists a glob or a folder, which leaves nothing out, and not single nodes.
 	nodesCommand = lazy.New(`^(?:.*\s)?ls\b.*/dev(?:/nvidia\*|/kfd|/dri|/infiniband|/?\s*$|/? ?\|)`)
-	nodesPath    = lazy.New(`^(?:[cb][rwx-]{9}[.+]?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.*\s)?/dev/(?:nvidia[\w-]*(?:/\S+)?|kfd|dri/\S+|infiniband/\S+)(?:\s+/dev/\S+)*$`)
-	// nodesBare is a line of "ls -l /dev | grep nvidia": the folder is not told.
-	nodesBare   = lazy.New(`^c[rwx-]{9}[.+]?\s+\d+\s+\S+\s+\S+\s+\d+,\s*\d+\s+.*\s(nvidia(?:\d+|ctl|-uvm|-uvm-tools|-modeset)|kfd)$`)
-	nodesFolder = lazy.New(`^\s*(/dev/(?:dri|infiniband|nvidia-caps(?:-imex-channels)?)):\s*$`)
-	nodesName   = lazy.New(`^(?:card\d+|renderD\d+|uverbs\d+|umad\d+|issm\d+|rdma_cm|nvidia-cap\d+|channel\d+|by-path|by-ibdev)$`)
+	nodesPath    = lazy.New(`^/dev/(?:nvidia[\w-]*(?:/\S+)?|kfd|dri/\S+|infiniband/\S+)$`)
+	nodesLong    = lazy.New(`^([cbdl][rwxst-]{9})[.+]?\s+\d+\s+\S+\s+\S+\s`)
+	nodesFolder  = lazy.New(`^\s*(/dev/(?:dri|infiniband|nvidia-caps(?:-imex-channels)?)):\s*$`)
 )
 
-// nodesAdd notes a node. The user who made the listing may open a node that
-// everybody may open; other nodes also require membership in their group.
-func nodesAdd(s *parse.Sink, access *nodesAccess, c *facts.ContainerFacts, node, text string, l parse.Line) {
+// nodesAdd notes a node. The user who made the listing may open a node that everybody may open; for others, that depends on groups.
+func nodesAdd(s *parse.Sink, node, mode string, l parse.Line) {
+	c := s.Container()
 	if len(c.DeviceNodes) >= parse.MaxEntries || slices.ContainsFunc(c.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == node }) {
 		return
 	}
 	n := facts.DeviceNode{Path: node}
-	if strings.HasPrefix(text, "crw-rw-rw-") || strings.HasPrefix(text, "crwxrwxrwx") {
+	if mode == "crw-rw-rw-" || mode == "crwxrwxrwx" {
 		n.Access = "rw"
 	}
 	c.DeviceNodes = append(c.DeviceNodes, n)
 	s.Told("container.device_nodes["+node+"]", &n, l)
-	if m := nodesOwned.FindStringSubmatch(text); m != nil && n.Access == "" {
-		o := nodesOwner{node: len(c.DeviceNodes) - 1, source: s.Source(), user: m[1], group: m[2]}
-		access.owned = append(access.owned, o)
-		access.settle(c, o)
-	}
 }
-
-// nodesOwned is a node that its owner and its group may open and nobody else,
-// as udev makes those of GPUs (root:render, or their numbers with ls -n). With
-// an access list ("+" after the mode), others may also open them.
-var nodesOwned = lazy.New(`^crw-rw----\.?\s+\d+\s+(\S+)\s+(\S+)\s+\d+,`)
-
-// nodesAccess is what one text says about nodes and about the user who opens them.
-type nodesAccess struct {
-	owned []nodesOwner
-	// user has the names and numbers that the user and its groups go by, and
-	// source is the text that tells them.
-	user, groups []string
-	source       string
-}
-
-// nodesOwner is a node, by its place in the list, with its owner and group, by
-// name or number.
-type nodesOwner struct {
-	node                int
-	source, user, group string
-}
-
-// settle says whether the user may open these nodes, where the same text shows
-// both; root may open them all, unless a namespace keeps it from that.
-func (a *nodesAccess) settle(c *facts.ContainerFacts, owners ...nodesOwner) {
-	if len(a.groups) == 0 || slices.Contains(a.user, "0") {
-		return
-	}
-	for _, o := range owners {
-		if o.source != a.source || o.node >= len(c.DeviceNodes) || c.DeviceNodes[o.node].Access != "" {
-			continue
-		}
-		c.DeviceNodes[o.node].Access = "none"
-		if slices.Contains(a.user, o.user) || slices.Contains(a.groups, o.group) {
-			c.DeviceNodes[o.node].Access = "rw"
-		}
-	}
-}
-
-// identityKind is what id prints of a user and its groups.
-func identityKind(access *nodesAccess) *parse.Kind {
-	return &parse.Kind{
-		Name: "id", Title: "A user and its groups", Command: "id", Gives: []string{"container"},
-		Anchors: []string{") gid="},
-		Line: func(s *parse.Sink, l parse.Line) bool {
-			m := identityLine.FindStringSubmatch(l.Text)
-			if m == nil || access.source == s.Source() {
-				return false
-			}
-			access.user, access.groups, access.source = []string{m[1], m[2]}, nil, s.Source()
-			for _, g := range identityGroup.FindAllStringSubmatch(m[3], parse.MaxEntries) {
-				access.groups = append(access.groups, g[1])
-				if g[2] != "" {
-					access.groups = append(access.groups, g[2])
-				}
-			}
-			access.settle(s.Container(), access.owned...)
-			return true
-		},
-	}
-}
-
-var (
-	identityLine  = lazy.New(`^\s*uid=(\d{1,10})\(([\w.@-]+)\) (gid=\S+(?: groups=\S+)?)`)
-	identityGroup = lazy.New(`(\d{1,10})(?:\(([\w.@-]+)\))?`)
-)

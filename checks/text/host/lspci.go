@@ -30,15 +30,13 @@ func lspciKind(t *tree) *parse.Kind {
 	}
 }
 
-// lspciHead is the line with which a function begins: "0000:3b:00.0 3D controller
-// [0302]: NVIDIA Corporation GA100 [A100 PCIe 40GB] [10de:20f1] (rev a1)". With
-// -n the class is its number alone, and where the database is missing "Class
-// [0302]". grep -n may have put a number before it.
+// lspciHead is the line with which a function begins: "0000:3b:00.0 3D controller [0302]: NVIDIA Corporation GA100
+// [A100 PCIe 40GB] [10de:20f1] (rev a1)". With -n the class is its number alone, and where the database is missing
+// "Class [0302]". grep -n may have put a number before it.
 var lspciHead = lazy.New(`^(?:\d{1,3}:|\d{1,7}-)?((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?:([0-9a-f]{4})|([A-Z0-9][A-Za-z0-9/ .,-]*?)(?: \[([0-9a-f]{4})\])?): (.*)$`)
 
-// lspciClasses are the classes as the PCI ID database names them, with their
-// codes: those that matter, and what else is common, so that a line can be
-// known as lspci's.
+// lspciClasses are the classes as the PCI ID database names them, with their codes: those that matter, and what else
+// is common, so that a line can be known as lspci's.
 var lspciClasses = map[string]string{
 	"VGA compatible controller": "0x030000", "3D controller": "0x030200", "Display controller": "0x038000",
 	"Processing accelerators": "0x120000", "PCI bridge": "0x060400", "Host bridge": "0x060000", "Bridge": "0x068000",
@@ -90,8 +88,7 @@ var lspciVendors = []struct{ words, id string }{
 	{"Samsung Electronics", "0x144d"},
 }
 
-// lspciIDs are the ids behind a name, "[10de:20f1]", or in its place, "Device
-// [8086:0d57]", "10de:20f1".
+// lspciIDs are the ids behind a name, "[10de:20f1]", or in its place, "Device [8086:0d57]", "10de:20f1".
 var lspciIDs = lazy.New(`(?:^|[\[ ])([0-9a-f]{4}):([0-9a-f]{4})(?:\]|$| )`)
 
 // lspciHeadOf reads the first line of a function.
@@ -110,11 +107,6 @@ func lspciHeadOf(line string) (address, class, rest string, ok bool) {
 	return facts.Address(m[1]), class, m[5], true
 }
 
-// lspciDetail is an indented line below a function's head.
-func lspciDetail(line string) bool {
-	return line != "" && (line[0] == '\t' || line[0] == ' ') && strings.TrimSpace(line) != ""
-}
-
 // lspciLoose are details that grep leaves over without their function.
 func lspciLoose(line string) bool {
 	line = strings.TrimSpace(line)
@@ -130,8 +122,7 @@ func lspciBegins(in *parse.Lines) bool {
 type lspciDevice struct {
 	*facts.PCIDevice
 	head parse.Line
-	// secondary and subordinate are the buses below a bridge, -1 where not
-	// told.
+	// secondary and subordinate are the buses below a bridge, -1 where not told.
 	secondary, subordinate int
 	// nextBAR is the place after the last of its BARs.
 	nextBAR int
@@ -155,14 +146,15 @@ func lspciRead(s *parse.Sink, t *tree, in *parse.Lines) {
 			}
 			return true
 		}
+		text := strings.TrimSpace(l.Text)
 		switch {
-		case lspciLoose(l.Text) && (current == nil || lspciHas(current)):
-			if controls, found := strings.CutPrefix(strings.TrimSpace(l.Text), "ACSCtl:"); found {
+		case lspciLoose(l.Text) && (current == nil || !current.control && current.ACS != nil): // It is of a function whose head grep left out.
+			if controls, found := strings.CutPrefix(text, "ACSCtl:"); found {
 				lspciPortless(s, l, lspciSet(controls))
 			}
-		case current != nil && (lspciDetail(l.Text) || lspciLoose(l.Text)):
-			current.detail(s, l, strings.TrimSpace(l.Text))
-		case strings.TrimSpace(l.Text) == "" && lspciGoesOn(in), l.Text == "--":
+		case current != nil && text != "" && (strings.HasPrefix(l.Text, "\t") || strings.HasPrefix(l.Text, " ") || lspciLoose(text)):
+			current.detail(s, l, text)
+		case text == "" && lspciGoesOn(in), l.Text == "--":
 		default:
 			return false
 		}
@@ -171,8 +163,7 @@ func lspciRead(s *parse.Sink, t *tree, in *parse.Lines) {
 	lspciFinish(s, t, devices, prompt)
 }
 
-// lspciGoesOn reports whether another function, or what grep left of one, comes
-// after blank lines.
+// lspciGoesOn reports whether another function, or what grep left of one, comes after blank lines.
 func lspciGoesOn(in *parse.Lines) bool {
 	for _, l := range in.Ahead(8) {
 		if strings.TrimSpace(l.Text) == "" {
@@ -183,10 +174,6 @@ func lspciGoesOn(in *parse.Lines) bool {
 	}
 	return false
 }
-
-// lspciHas reports whether a function has its ACS controls already: then the
-// line belongs to another one, whose head grep has left out.
-func lspciHas(d *lspciDevice) bool { return !d.control && d.ACS != nil }
 
 // lspciPortless notes the ACS controls of a port that the text does not name; nil says nothing of them.
 func lspciPortless(s *parse.Sink, l parse.Line, on []string) {
@@ -205,8 +192,7 @@ func lspciPortless(s *parse.Sink, l parse.Line, on []string) {
 	}
 }
 
-// lspciSet lists the ACS controls that a line shows with a plus; nil if the
-// line shows none at all.
+// lspciSet lists the ACS controls that a line shows with a plus; nil if the line shows none at all.
 func lspciSet(text string) []string {
 	var on []string
 	for word := range strings.FieldsSeq(text) {
@@ -262,15 +248,13 @@ func lspciMaker(rest string) (vendor, device string) {
 // calls those of its processors GPP bridges.
 var lspciRootPort = lazy.New(`Root Port|GPP Bridge`)
 
-// lspciUnnamedDevice is a device that the database does not know: "NVIDIA
-// Corporation Device 2684 (rev a1)".
+// lspciUnnamedDevice is a device that the database does not know: "NVIDIA Corporation Device 2684 (rev a1)".
 var lspciUnnamedDevice = lazy.New(`Device ([0-9a-f]{4})(?: |$)`)
 
 // lspciModel is the trade name in a description: "GA100 [A100 PCIe 40GB]".
 var lspciModel = lazy.New(`^(?:NVIDIA|nVidia) Corporation \w+ \[([^\]:]{3,64})\]`)
 
-// lspciGPUName notes the model of an NVIDIA GPU, which the database gives in
-// brackets.
+// lspciGPUName notes the model of an NVIDIA GPU, which the database gives in brackets.
 func lspciGPUName(s *parse.Sink, d *facts.PCIDevice, rest string, l parse.Line) {
 	if model := lspciModel.First(rest); model != "" && pci.IsGPU(d) {
 		if g := s.GPU(d.Address, l); g.Name == "" {
@@ -366,8 +350,7 @@ func (d *lspciDevice) link(s *parse.Sink, l parse.Line, name, value string) {
 	d.Link.Source = fmt.Sprintf("%s:%d", s.Source(), l.Number)
 }
 
-// lspciRemark is what lspci adds to a speed or a width: "(ok)", "(downgraded)",
-// "(strange)", "(overdriven)".
+// lspciRemark is what lspci adds to a speed or a width: "(ok)", "(downgraded)", "(strange)", "(overdriven)".
 var lspciRemark = lazy.New(` \([a-z]+\)`)
 
 func (d *lspciDevice) region(text string) {
@@ -447,9 +430,10 @@ func lspciFinish(s *parse.Sink, t *tree, devices []*lspciDevice, prompt string) 
 
 // tree is what texts say about the tree.
 type tree struct {
-	// bridges are the PCI bridges by the bus below them, of each text that shows
-	// some.
+	// bridges are the PCI bridges by the bus below them, of each text that shows some.
 	bridges map[string]string
+	// roots are the root buses that a text names.
+	roots map[string]bool
 	// whole is set once a text shows the buses below every bridge.
 	whole bool
 }
@@ -479,11 +463,10 @@ func lspciWhole(devices []*lspciDevice, prompt string, verbose int) bool {
 	return ok && (verbose == 0 || verbose == len(devices))
 }
 
-// place gives each function its bridges and its root bus. A bridge names the
-// buses below it; a function whose bus no known bridge names is on a root bus
-// only if the whole list was shown, for then no bridge is missing.
+// place gives each function its bridges and its root bus. A bridge names the buses below it; a function whose bus no
+// known bridge names is on a root bus only if the whole list was shown, for then no bridge is missing.
 func (t *tree) place(s *parse.Sink) {
-	if len(t.bridges) == 0 && !t.whole {
+	if len(t.bridges)+len(t.roots) == 0 && !t.whole {
 		return
 	}
 	for _, address := range s.Addresses() {
@@ -503,7 +486,7 @@ func (t *tree) above(s *parse.Sink, address string) (ancestors []string, root st
 		bridge := t.bridges[bus]
 		if bridge == "" {
 			slices.Reverse(ancestors)
-			if t.isRoot(s, ancestors) {
+			if t.roots[bus] || t.isRoot(s, ancestors) {
 				return ancestors, "pci" + bus
 			}
 			return nil, ""
@@ -511,8 +494,7 @@ func (t *tree) above(s *parse.Sink, address string) (ancestors []string, root st
 		if slices.Contains(ancestors, bridge) || bridge == address {
 			return nil, "" // A loop: no real machine.
 		}
-		// Between the bus and the bridge that is known to lead there another
-		// one may be missing.
+		// Between the bus and the bridge that is known to lead there another one may be missing.
 		ancestors = append(ancestors, bridge)
 		at = bridge
 	}

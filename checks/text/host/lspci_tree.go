@@ -23,22 +23,15 @@ func lspciTreeKind(t *tree) *parse.Kind {
 }
 
 var (
-	// lspciTreeLine is a line of the tree: its connectors, and a function or a
-	// root bus among them.
+	// lspciTreeLine is a line of the tree: its connectors, and a function or a root bus among them.
 	lspciTreeLine = lazy.New(`^[ |]*(?:[-+\\]{1,4}\[[0-9a-f]{4,8}:[0-9a-f]{2}(?:-[0-9a-f]{2})?\]|[+\\]-[0-9a-f]{2}\.[0-7])`)
 	// lspciTreeToken is what stands in a line, from left to right: a root bus
 	// "[0000:3a]", buses below a bridge "[3b-3d]", a function "00.0", a fork.
 	lspciTreeToken = lazy.New(`^(?:\[([0-9a-f]{4,8}):([0-9a-f]{2})(?:-[0-9a-f]{2})?\]|\[([0-9a-f]{2})(?:-([0-9a-f]{2}))?\]|([0-9a-f]{2}\.[0-7])|([+\\])|[- |])`)
 )
 
-// lspciTreeBus is a bus at which a line of the tree is.
-type lspciTreeBus struct {
-	domain, bus string
-	// ancestors are the bridges above, and known is whether they begin at a
-	// root bus.
-	ancestors []string
-	known     bool
-}
+// lspciTreeBus is a bus at which a line of the tree is: "0000:3a". Without a root bus to the left, only what is below a bridge is known.
+type lspciTreeBus struct{ domain, bus string }
 
 func lspciTreeRead(s *parse.Sink, t *tree, in *parse.Lines) {
 	columns := make(map[int]lspciTreeBus)
@@ -60,42 +53,34 @@ func lspciTreeRead(s *parse.Sink, t *tree, in *parse.Lines) {
 // lspciTreeWalk reads one line. root is true when a root bus begins there, and
 // placed when it is known on which bus its functions are.
 func lspciTreeWalk(s *parse.Sink, t *tree, l parse.Line, columns map[int]lspciTreeBus) (root, placed bool) {
-	text := l.Text
-	at, have := lspciTreeBus{}, false
+	var at lspciTreeBus
 	last := "" // The function read last, where its bus is known.
 	placed = true
-	for i := 0; i < len(text); {
+	for i, text := 0, l.Text; i < len(text); {
 		m := lspciTreeToken.FindStringSubmatch(text[i:])
 		if m == nil {
 			return root, placed
 		}
 		switch {
 		case m[2] != "":
-			at, have, root = lspciTreeBus{domain: lspciDomain(m[1]), bus: m[2], known: true}, true, true
-			last = ""
+			at, root, last = lspciTreeBus{lspciDomain(m[1]), m[2]}, true, ""
+			if len(t.roots) < parse.MaxDevices {
+				t.roots[at.domain+":"+at.bus] = true
+			}
 		case m[3] != "":
-			above := at.ancestors
-			known := at.known && have && last != ""
-			if last != "" {
-				above = append(slices.Clip(above), last)
+			at = lspciTreeBus{cmp.Or(at.domain, "0000"), m[3]}
+			if bus := at.domain + ":" + at.bus; last != "" && t.bridges[bus] == "" && len(t.bridges) < 4*parse.MaxDevices {
+				t.bridges[bus] = last
 			}
-			at, have = lspciTreeBus{domain: at.domain, bus: m[3], ancestors: above, known: known}, true
-			at.domain = cmp.Or(at.domain, "0000")
 			last = ""
+		case m[5] != "" && at.bus == "":
+			placed, last = false, ""
 		case m[5] != "":
-			if !have {
-				placed, last = false, ""
-				break
-			}
-			last = lspciTreeFunction(s, t, l, at, m[5], text[i+len(m[0]):])
+			last = lspciTreeFunction(s, l, at, m[5], text[i+len(m[0]):])
+		case m[6] != "" && at.bus != "":
+			columns[i] = at // The same column stands for the same bus in the lines below, up to its last branch.
 		case m[6] != "":
-			// A fork: the same column stands for the same bus in the lines
-			// below, up to its last branch.
-			if have {
-				columns[i] = at
-			} else if c, ok := columns[i]; ok {
-				at, have = c, true
-			}
+			at = columns[i]
 		}
 		i += len(m[0])
 		if m[5] != "" && strings.HasPrefix(text[i:], "  ") {
@@ -111,22 +96,12 @@ func lspciDomain(s string) string {
 }
 
 // lspciTreeFunction notes a function and returns its address.
-func lspciTreeFunction(s *parse.Sink, t *tree, l parse.Line, at lspciTreeBus, function, rest string) string {
+func lspciTreeFunction(s *parse.Sink, l parse.Line, at lspciTreeBus, function, rest string) string {
 	address := facts.Address(at.domain + ":" + at.bus + ":" + function)
 	if address == "" {
 		return ""
 	}
 	d := s.Device(address, l)
-	if at.known && d.RootBus == "" {
-		root := at.bus
-		if len(at.ancestors) > 0 {
-			root = at.ancestors[0][len(at.domain)+1 : len(at.domain)+3]
-		}
-		d.RootBus = "pci" + at.domain + ":" + root
-		d.Ancestors = at.ancestors
-	} else if n := len(at.ancestors); n > 0 && t.bridges[at.domain+":"+at.bus] == "" {
-		t.bridges[at.domain+":"+at.bus] = at.ancestors[n-1]
-	}
 	if strings.HasPrefix(rest, "-[") {
 		d.Class = cmp.Or(d.Class, "0x060400")
 		return address
@@ -144,11 +119,10 @@ func lspciTreeFunction(s *parse.Sink, t *tree, l parse.Line, at lspciTreeBus, fu
 // lspciTreeModels are trade names of NVIDIA's GPUs.
 var lspciTreeModels = sync.OnceValue(func() *lazy.Regexp { return lazy.New(data.GPUModels().NVIDIA.Names) })
 
-// lspciTreeGPU reports whether a function is surely an NVIDIA GPU: the tree
-// shows no class, but the model, or the id. NVIDIA's other functions are the
-// sound, USB and serial ones of the same card, which are functions 1 to 3,
-// NVSwitches, whose names begin with GV100GL or bear the word, and chipsets of
-// before 2010, whose ids are below 0x0fc0 (PCI ID database, vendor 10de).
+// lspciTreeGPU reports whether a function is surely an NVIDIA GPU: the tree shows no class, but the model, or the id.
+// NVIDIA's other functions are the sound, USB and serial ones of the same card, which are functions 1 to 3,
+// NVSwitches, whose names begin with GV100GL or bear the word, and chipsets of before 2010, whose ids are below
+// 0x0fc0 (PCI ID database, vendor 10de).
 func lspciTreeGPU(d *facts.PCIDevice, rest string) bool {
 	if d.Vendor != "0x10de" || !strings.HasSuffix(d.Address, ".0") || strings.Contains(rest, "NVSwitch") ||
 		strings.Contains(rest, "Audio") || strings.Contains(rest, "Bridge") {

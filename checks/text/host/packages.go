@@ -10,19 +10,11 @@ import (
 
 // Versions of software, as package managers and tools print them.
 
-// packagesPython are the Python packages whose version affects how GPUs
-// communicate: the libraries, what brings them along, and the frameworks. A
-// name is as the package index writes it, in lower case with hyphens.
-var packagesPython = lazy.New(`^(?:nvidia-[a-z0-9-]*(?:nccl|nvshmem|cuda-runtime|cudnn|cublas|nvjitlink|cufile)[a-z0-9-]*|` +
-	`torch|torchvision|torchaudio|pytorch|pytorch-cuda|pytorch-mutex|pytorch-lightning|lightning|pytorch-triton-rocm|pytorch-triton|triton|triton-rocm|` +
-	`vllm|sglang|sgl-kernel|sgl-kernel-cu[0-9]+|lmdeploy|tensorrt|tensorrt-llm|deepspeed|accelerate|transformers|trl|peft|megatron-core|nemo-toolkit|transformer-engine|` +
-	`flash-attn|flashinfer-python|xformers|apex|bitsandbytes|ray|horovod|jax|jaxlib|jax-cuda[0-9]+-plugin|jax-cuda[0-9]+-pjrt|tensorflow|tensorflow-gpu|tensorflow-rocm|` +
-	`cupy|cupy-cuda[0-9a-z]+|mpi4py|nvshmem4py-cu[0-9]+|nccl4py|nixl|nixl-cu[0-9]+|mooncake-transfer-engine|deep-ep|deep-gemm|aiter|amd-aiter|amdsmi|rocm|rocm-sdk-core|rocm-sdk|mori|` +
-	`nccl|cudatoolkit|cuda-runtime|cuda-version|cuda-cudart|cudnn|openmpi|ucx|libfabric)$`)
+// packagesPython are the Python packages whose version a rule asks for, in lower case with hyphens, as the package index has them.
+var packagesPython = lazy.New(`^(?:nvidia-(?:nccl|cuda-runtime|cublas)(?:-cu[0-9]+)?|vllm-nccl-cu[0-9]+|nccl|cuda-runtime|torch|vllm|sglang|rocm)$`)
 
 // packagesSystem are packages of distributions, likewise.
-var packagesSystem = lazy.New(`(?i)nccl|rccl|nvshmem|nvidia|cuda(?:-|$)|cuda-(?:drivers|runtime|compat|toolkit|cudart)|fabricmanager|nvlsm|nvlink|imex|datacenter-gpu-manager|` +
-	`rocm|hip-runtime|hsa-rocr|amdgpu|amdsmi|amdrocm|miopen|libfabric|\befa\b|efa-|ofed|mlnx|doca|rdma-core|ibverbs|peer-?mem|peermem|gdrcopy|gdrdrv|openmpi|ucx|linux-image-[0-9]`)
+var packagesSystem = lazy.New(`^(?:libnccl2?|rccl|rocm)$`)
 
 // packageVersion is what a version looks like: it begins with a digit, or with
 // an epoch. pythonName is the name of a package of Python, and pythonListed one with its version in the next column.
@@ -76,17 +68,14 @@ var packagesFrozen = &parse.Kind{
 	),
 }
 
-// packagesTable takes the tables of pip list, uv pip list and conda list: a name and a version, in conda's a build and a
-// channel, in pip's a folder of sources after them. A build ends with its number ("py3.10_cuda11.8_cudnn8.7.0_0").
-// Without a prompt before it, a table is recognized by a name with its column of
-// spaces. This also matches a single line, because people filter tables with
-// grep.
+// packagesTable takes the tables of pip list, uv pip list and conda list: a name and a version, in conda's a build
+// and a channel, in pip's a folder of sources after them. A build ends with its number
+// ("py3.10_cuda11.8_cudnn8.7.0_0"). Without a prompt before it, a table is recognized by a name with its column of
+// spaces. This also matches a single line, because people filter tables with grep.
 var packagesTable = &parse.Kind{
 	Name: "pip-list", Title: "Python packages, from pip list or conda list", Command: "pip list", Gives: []string{"software"},
 	Anchors: []string{
-		"torch  ", "torch\t", "vllm  ", "vllm\t", "nccl", "sglang  ", "deepspeed  ", "accelerate  ", "transformers  ", "triton  ",
-		"jaxlib  ", "tensorflow  ", "megatron-core  ", "nvshmem", "cuda-runtime", "cudatoolkit", "flash-attn  ", "flash_attn  ", "xformers  ",
-		"horovod  ", "ray  ", "lightning  ", "cuda-version", "[conda] ",
+		"torch  ", "torch\t", "vllm  ", "vllm\t", "nccl", "sglang  ", "cuda-runtime", "cublas", "[conda] ",
 	},
 	Line: take(
 		form{manager: "conda", among: packagesPython, like: lazy.New(`^\s*\[conda\] +` + pythonListed + `(?:\s+\S+){0,3}\s*$`)},
@@ -101,7 +90,7 @@ var packagesTable = &parse.Kind{
 var packagesSystemLists = &parse.Kind{
 	Name: "packages", Title: "system packages, from dpkg -l, apt list or rpm -qa", Command: "dpkg -l", Gives: []string{"software"},
 	Anchors: []string{
-		"ii  ", "ii ", "hi  ", "rc  ", "iU  ", "iF  ", "[installed", ".x86_64", ".aarch64", ".noarch", ".ppc64le",
+		"libnccl", "rccl", "rocm",
 	},
 	Line: take(
 		form{manager: "dpkg", among: packagesSystem, like: lazy.New(`^\s*(?:[uihp][icufhwt]|r[iufhwt]) +([a-z0-9][a-z0-9+.-]+)(?::[a-z0-9]+)? +` + packageVersion + `(?:\s|$)`)},
@@ -126,8 +115,7 @@ var packagesStated = &parse.Kind{
 	Name: "version", Title: "versions that programs state", Gives: []string{"software"},
 	Anchors: []string{
 		"is using nccl==", "vLLM API server version", "LLM engine (v", "vLLM Version", "NCCL version", " available.",
-		"Cuda compilation tools", "MLNX_OFED_LINUX-", "OFED-", "DOCA_Host-", "NVRM version: ", "torch version .", "torch cuda version .", "torch hip version .",
-		"deepspeed info .", "DeepSpeed info: version=", "torch version = ",
+		"torch version .", "torch cuda version .", "torch hip version .", "torch version = ",
 	},
 	Line: take(
 		// vLLM: vllm/distributed/device_communicators/pynccl.py, vllm/entrypoints,
@@ -140,17 +128,11 @@ var packagesStated = &parse.Kind{
 		form{name: "nccl", manager: "log", like: lazy.New(`(?:ProcessGroupNCCL|NCCLUtils|NCCLComm|nccl)\.[ch]pp:\d+,? .*NCCL version ([0-9]+\.[0-9]+\.[0-9]+)`)},
 		form{name: "nccl", manager: "log", like: lazy.New(`\bProcessGroupNCCL[^,]{0,60} NCCL version:? ([0-9]+\.[0-9]+\.[0-9]+)`)},
 		form{name: "torch", manager: "log", like: lazy.New(`^.{0,60}\bPyTorch version:? ([0-9][\w.+-]*) available`)},
-		// nvcc, lsb_release's neighbours, NVIDIA's and Mellanox' tools.
-		form{name: "cuda-toolkit", manager: "nvcc", like: lazy.New(`Cuda compilation tools, release [0-9.]+, V([0-9.]+)`)},
-		form{name: "ofed", manager: "ofed_info", like: lazy.New(`^\s*(?:MLNX_OFED_LINUX|OFED-internal|DOCA-OFED|DOCA_Host|OFED)-([0-9][\w.-]*):?\s*$`)},
-		form{name: "nvidia-driver", manager: "modinfo", like: lazy.New(`NVRM version: NVIDIA UNIX.* Kernel Module(?: for \w+)?  ([0-9]+\.[0-9.]+)`)},
 		// DeepSpeed: deepspeed/env_report.py, names padded with full stops.
 		form{name: "torch", manager: "ds_report", like: lazy.New(`^torch version \.{3,} ([0-9][\w.+-]*)`)},
 		form{name: "cuda-runtime", manager: "ds_report", like: lazy.New(`^torch cuda version \.{3,} ([0-9][\w.]*)`)},
 		form{name: "hip", manager: "ds_report", like: lazy.New(`^torch hip version \.{3,} ([0-9][\w.+-]*)`)},
-		form{name: "deepspeed", manager: "ds_report", like: lazy.New(`^deepspeed info \.{3,} ([0-9][\w.+-]*)`)},
-		// DeepSpeed and Megatron at their start.
-		form{name: "deepspeed", manager: "log", like: lazy.New(`DeepSpeed info: version=([0-9][\w.+-]*)`)},
+		// DeepSpeed at its start.
 		form{name: "torch", manager: "log", like: lazy.New(`\[INFO\].* torch version = ([0-9][\w.+-]*)`)},
 	),
 }
@@ -162,15 +144,10 @@ type packageCommand struct {
 	name, manager string
 }
 
-// packageBare is a version alone in its line, also in quotes or as Python
-// prints a tuple: "(2, 20, 5)".
+// packageBare is a version alone in its line, also in quotes or as Python prints a tuple: "(2, 20, 5)".
 var packageBare = lazy.New(`^\s*['"(]?([0-9]+(?:\.|, )[0-9]+[\w.+ ,-]*?)['")]?:?\s*$`)
 
 var packageCommands = []packageCommand{
-	{"ofed_info", "ofed", "ofed_info"},
-	{"/sys/module/amdgpu/version", "amdgpu", "modinfo"},
-	{"/sys/module/nvidia_peermem/version", "nvidia-peermem", "modinfo"},
-	{"/sys/module/nv_peer_mem/version", "nv-peer-mem", "modinfo"},
 	{"nccl.version()", "nccl", "torch"},
 	{"torch.version.cuda", "cuda-runtime", "torch"},
 	{"torch.version.hip", "hip", "torch"},
@@ -184,7 +161,7 @@ var packageCommands = []packageCommand{
 // packagesPrinted takes what such a command prints.
 var packagesPrinted = &parse.Kind{
 	Name: "version-command", Title: "a version that a command printed", Command: "python -c 'import torch; print(torch.cuda.nccl.version())'", Gives: []string{"software"},
-	Commands: []string{"cat", "cut", "head", "awk", "ofed_info", "python", "python3", "hipconfig"},
+	Commands: []string{"python", "python3", "hipconfig"},
 	Begins: func(in *parse.Lines) bool {
 		return packageCommandOf(in.Prompt().Command) != nil && packageBare.MatchString(in.First().Text)
 	},

@@ -33,22 +33,19 @@ func TestPackages(t *testing.T) {
 		},
 		"conda": {
 			"# Name                    Version                   Build  Channel\nnccl                      2.19.3.1             h6103f9b_0    conda-forge\npytorch                   2.1.0           py3.10_cuda11.8_cudnn8.7.0_0    pytorch\n",
-			[]string{"nccl 2.19.3.1 conda", "pytorch 2.1.0 conda"},
+			[]string{"nccl 2.19.3.1 conda"},
 		},
 		"dpkg": {
 			"ii  libnccl2        2.27.7-1+cuda12.9   amd64   NVIDIA Collective Communication Library\nii  libibverbs1:amd64  39.0-1  amd64  Library\nrc  nvidia-fabricmanager-535  535.104.05-1  amd64  Fabric\nii  bash  5.1-6ubuntu1  amd64  shell\n",
-			[]string{"libnccl2 2.27.7-1+cuda12.9 dpkg", "libibverbs1 39.0-1 dpkg"},
+			[]string{"libnccl2 2.27.7-1+cuda12.9 dpkg"},
 		},
 		"apt":         {"libnccl2/unknown,now 2.18.3-1+cuda12.1 amd64 [installed,upgradable to: 2.27.7]\n", []string{"libnccl2 2.18.3-1+cuda12.1 dpkg"}},
-		"rpm":         {"libnccl-2.21.5-1+cuda12.4.x86_64\nnvidia-fabric-manager-550.90.07-1.x86_64\nbash-5.1.8-6.el9.x86_64\n", []string{"libnccl 2.21.5-1+cuda12.4 rpm", "nvidia-fabric-manager 550.90.07-1 rpm"}},
+		"rpm":         {"libnccl-2.21.5-1+cuda12.4.x86_64\nnvidia-fabric-manager-550.90.07-1.x86_64\nbash-5.1.8-6.el9.x86_64\n", []string{"libnccl 2.21.5-1+cuda12.4 rpm"}},
 		"vllm":        {"(Worker_TP0 pid=381) INFO 04-21 09:13:02 [pynccl.py:111] vLLM is using nccl==2.27.7\nINFO [api_server.py:1892] vLLM API server version 0.19.1\nINFO llm_engine.py:161] Initializing an LLM engine (v0.4.3) with config: model='x'\n", []string{"nccl 2.27.7 log", "vllm 0.19.1 log", "vllm 0.4.3 log"}},
 		"torch":       {"torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1275, internal error, NCCL version 2.14.3\n", []string{"nccl 2.14.3 log"}},
-		"nvcc":        {"Cuda compilation tools, release 12.4, V12.4.131\n", []string{"cuda-toolkit 12.4.131 nvcc"}},
-		"ofed":        {"$ ofed_info -s\nMLNX_OFED_LINUX-23.10-0.5.5.0:\n", []string{"ofed 23.10-0.5.5.0 ofed_info"}},
-		"ofed number": {"# ofed_info -n\n5.0-2.1.8\n", []string{"ofed 5.0-2.1.8 ofed_info"}},
 		"python":      {"$ python -c 'import torch; print(torch.version.cuda)'\n11.8\n$ python -c 'import torch; print(torch.cuda.nccl.version())'\n(2, 20, 5)\n", []string{"cuda-runtime 11.8 torch", "nccl 2.20.5 torch"}},
 		"image":       {"docker run --gpus all vllm/vllm-openai:v0.6.3.post1 --model x\n", []string{"vllm 0.6.3.post1 image"}},
-		"report":      {"torch version .................... 2.1.0+cu121\ndeepspeed info ................... 0.12.3, unknown, unknown\n", []string{"torch 2.1.0+cu121 ds_report", "deepspeed 0.12.3 ds_report"}},
+		"report":      {"torch version .................... 2.1.0+cu121\ntorch cuda version ............... 12.1\n", []string{"torch 2.1.0+cu121 ds_report", "cuda-runtime 12.1 ds_report"}},
 		"no versions": {"if torch  == 2:\n==== torch ====\nthe torch  was lit\nray  diagrams\n$ cat notes\n1.2.3\n", nil},
 	} {
 		expect.NoDiff(t, tt.want, softwareOf(texttest.Parse("a.txt", tt.text)), "%s", name)

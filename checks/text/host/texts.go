@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"fmt"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// cmdlineKind is the kernel command line, from /proc/cmdline or from the
-// kernel log.
+// cmdlineKind is the kernel command line, from /proc/cmdline or from the kernel log.
 func cmdlineKind() *parse.Kind {
 	first := "" // The text whose command line it is.
 	return &parse.Kind{
@@ -152,7 +152,7 @@ func numactlRead(s *parse.Sink, in *parse.Lines) {
 		case m == nil:
 			return numactlDistance.MatchString(l.Text)
 		case m[2] == "cpus":
-			s.NUMANode(parse.Number(m[1]), numactlList(m[3]), l)
+			s.NUMANode(parse.Number(m[1]), cpuList(cpuSet(m[3])), l)
 		case m[2] == "size":
 			n := s.NUMANode(parse.Number(m[1]), "", l)
 			n.MemoryBytes = cmp.Or(n.MemoryBytes, int64(parse.Number(strings.TrimSuffix(m[3], " MB")))<<20)
@@ -161,31 +161,37 @@ func numactlRead(s *parse.Sink, in *parse.Lines) {
 	})
 }
 
-// numactlList writes CPUs that stand one by one as the kernel does: "0-3,8".
-func numactlList(text string) string {
-	var cpus []int
+const maxCPUs = 1 << 16
+
+// cpuSet reads CPUs that stand one by one: "0 1 2 3 8".
+func cpuSet(text string) *big.Int {
+	set := new(big.Int)
 	for word := range strings.FieldsSeq(text) {
-		if n := parse.Optional(word); n != nil && *n >= 0 && len(cpus) < 1<<16 {
-			cpus = append(cpus, *n)
+		if n := parse.Optional(word); n != nil && *n >= 0 && *n < maxCPUs {
+			set.SetBit(set, *n, 1)
 		}
 	}
-	slices.Sort(cpus)
-	var b strings.Builder
-	for i := 0; i < len(cpus); {
-		j := i
-		for j+1 < len(cpus) && cpus[j+1] <= cpus[j]+1 {
-			j++
+	return set
+}
+
+// cpuList writes a set of CPUs as the kernel does: "0-3,8".
+func cpuList(set *big.Int) string {
+	var list []string
+	for i := 0; i < set.BitLen(); i++ {
+		if set.Bit(i) == 0 {
+			continue
 		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
+		first := i
+		for set.Bit(i+1) == 1 {
+			i++
 		}
-		b.WriteString(strconv.Itoa(cpus[i]))
-		if cpus[j] > cpus[i] {
-			b.WriteString("-" + strconv.Itoa(cpus[j]))
+		item := strconv.Itoa(first)
+		if i > first {
+			item += "-" + strconv.Itoa(i)
 		}
-		i = j + 1
+		list = append(list, item)
 	}
-	return b.String()
+	return strings.Join(list, ",")
 }
 
 // unameKind is uname -a.
@@ -199,7 +205,6 @@ var unameKind = &parse.Kind{
 			host.Arch = cmp.Or(unameArch[m[3]], m[3])
 			s.Told("host.kernel", host.Kernel, l)
 		}
-		s.Package("kernel", m[2], m[1], "uname", l)
 		return true
 	}),
 }

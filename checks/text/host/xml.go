@@ -3,8 +3,8 @@ package host
 import (
 	"cmp"
 	"fmt"
+	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -14,8 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// xmlKind is a machine's topology in XML, as NCCL and RCCL write it to
-// NCCL_TOPO_DUMP_FILE (src/graph/xml.cc).
+// xmlKind is a machine's topology in XML, as NCCL and RCCL write it to NCCL_TOPO_DUMP_FILE (src/graph/xml.cc).
 var xmlKind = &parse.Kind{
 	Name: "topology-xml", Title: "topology in XML, from NCCL_TOPO_DUMP_FILE", Command: "NCCL_TOPO_DUMP_FILE=topology.xml (in the environment of the job)", Gives: []string{"pci", "numa", "gpus", "links"},
 	Anchors: []string{"<system version="},
@@ -84,23 +83,11 @@ func (r *topology) cpu(e *xmlPlace, a map[string]string, l parse.Line) {
 // xmlMask writes a set of CPUs in words of 32 bits, the highest first
 // ("000000ff,ffff0000"), as the kernel lists them: "16-39".
 func xmlMask(mask string) string {
-	words := strings.Split(mask, ",")
-	if mask == "" || len(words) > 256 {
+	set, ok := new(big.Int).SetString(strings.ReplaceAll(mask, ",", ""), 16)
+	if !ok || set.BitLen() > maxCPUs || set.Sign() < 0 {
 		return ""
 	}
-	var b strings.Builder
-	for i, word := range slices.Backward(words) {
-		set, err := strconv.ParseUint(word, 16, 32)
-		if err != nil {
-			return ""
-		}
-		for bit := range 32 {
-			if set&(1<<bit) != 0 {
-				fmt.Fprintf(&b, "%d ", 32*(len(words)-1-i)+bit)
-			}
-		}
-	}
-	return numactlList(b.String())
+	return cpuList(set)
 }
 
 // pci is NCCL's element of a function. Of the bridges NCCL keeps one for each
@@ -119,8 +106,7 @@ func (r *topology) pci(e *xmlPlace, a map[string]string, l parse.Line) {
 		d.Vendor = "0x10de" // Those that NCCL's users write by hand name no vendor; RCCL's GPUs have another class.
 	}
 	d.NUMANode = cmp.Or(d.NUMANode, e.node)
-	// The speed and width are max_link_speed and max_link_width (xml.cc,
-	// ncclTopoGetXmlFromSys).
+	// The speed and width are max_link_speed and max_link_width (xml.cc, ncclTopoGetXmlFromSys).
 	if speed, width := pci.LinkSpeed(a["link_speed"]), pci.LinkWidth(a["link_width"]); d.Link == nil && speed > 0 && width > 0 {
 		d.Link = &facts.PCIeLink{MaxSpeedGTs: speed, MaxWidth: width, Source: fmt.Sprintf("%s:%d", r.s.Source(), l.Number)}
 	}

@@ -124,11 +124,12 @@ func (s *stage) expand(text string) string {
 
 // argument reads ARG. Without a value, it is that of an ARG before the first stage.
 func (s *stage) argument(global *stage, in instruction) {
-	for _, w := range in.words() {
+	words, _ := in.words()
+	for _, w := range words {
 		if len(s.args) >= maxVariables {
 			return
 		}
-		name, value, ok := strings.Cut(w.text, "=")
+		name, value, ok := strings.Cut(w.Value, "=")
 		if value = s.expand(value); !ok {
 			value, ok = global.args[name]
 		}
@@ -158,18 +159,18 @@ func (s *stage) valueOf(name, value string) string {
 // environment reads ENV, in both of its forms. The values are those before the instruction.
 func (s *stage) environment(in instruction) {
 	set := map[string]Variable{}
-	words := in.words()
-	if len(words) > 0 && !strings.Contains(words[0].text, "=") { // ENV NAME value
+	words, line := in.words()
+	if len(words) > 0 && !strings.Contains(words[0].Value, "=") { // ENV NAME value
 		name, rest, _ := strings.Cut(in.joined(), " ")
-		set[name] = Variable{s.valueOf(name, strings.Trim(strings.TrimSpace(rest), `"'`)), words[0].line}
+		set[name] = Variable{s.valueOf(name, strings.Trim(strings.TrimSpace(rest), `"'`)), line(words[0])}
 		words = nil
 	}
 	for _, w := range words {
-		if name, value, ok := strings.Cut(w.text, "="); ok {
-			if !w.literal {
+		if name, value, ok := strings.Cut(w.Value, "="); ok {
+			if !w.Literal {
 				value = s.valueOf(name, value)
 			}
-			set[name] = Variable{value, w.line}
+			set[name] = Variable{value, line(w)}
 		}
 	}
 	if len(s.Variables)+len(set) <= maxVariables {

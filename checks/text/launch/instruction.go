@@ -78,16 +78,8 @@ func (f *Dockerfile) goesOn(text string) string {
 	return text
 }
 
-// word is one of an instruction's: its text without its quotes, and the line where it begins.
-type word struct {
-	text string
-	line int
-	// literal is true if nothing in it is replaced.
-	literal bool
-}
-
-// words splits what follows the name of an instruction as a shell does.
-func (in *instruction) words() (all []word) {
+// words splits what follows the name of an instruction as a shell does; line is that of a word.
+func (in *instruction) words() (words []shell.Word, line func(shell.Word) int) {
 	var b strings.Builder
 	for i, l := range in.lines {
 		if i > 0 {
@@ -95,13 +87,8 @@ func (in *instruction) words() (all []word) {
 		}
 		b.WriteString(l.Text)
 	}
-	commands := shell.Line(b.String())
-	if len(commands) == 0 {
-		return nil
+	if commands := shell.Line(b.String()); len(commands) > 0 {
+		words = commands[0].Words
 	}
-	for _, w := range commands[0].Words {
-		above := strings.Count(b.String()[:w.From], "\n")
-		all = append(all, word{w.Value, in.lines[above].Number, w.Literal})
-	}
-	return all
+	return words, func(w shell.Word) int { return in.lines[strings.Count(b.String()[:w.From], "\n")].Number }
 }

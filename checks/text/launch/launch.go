@@ -1,5 +1,4 @@
-// Package launch reads how jobs and containers are started: commands, manifests, batch
-// scripts and their variables.
+// Package launch reads how jobs and containers are started: commands, manifests, batch scripts and their variables.
 package launch
 
 import (
@@ -11,7 +10,7 @@ import (
 func New(sink *parse.Sink) parse.Family {
 	s := &reading{Sink: sink}
 	kinds := []*parse.Kind{
-		jsonKind(s), describeKind(s), yamlKind(s), objectKind(), inspectKind(s), dockerfileKind(s), scriptKind(s), nodeKind(s),
+		jsonKind(s), yamlKind(s), objectKind(), inspectKind(s), dockerfileKind(s), scriptKind(s), nodeKind(s),
 		commandKind(s), promptKind(s), argumentsKind(s), environmentKind(s), shellKind(s),
 	}
 	for _, k := range kinds {

@@ -12,9 +12,8 @@ import (
 
 const maxParts = 1024
 
-// noteLine notes the line of a part of a launch, by the part's name: "shm_bytes",
-// "variables[NCCL_DEBUG]". Line 0 is not known. A launch that one line describes has no such lines:
-// all of it stands there.
+// noteLine notes the line of a part of a launch, by the part's name: "shm_bytes", "variables[NCCL_DEBUG]". Line 0 is
+// not known. A launch that one line describes has no such lines: all of it stands there.
 func noteLine(l *facts.Launch, part string, line int) {
 	if line > 0 && l.Lines[part] == 0 && len(l.Lines) <= maxParts {
 		parse.Put(&l.Lines, part, line)

@@ -8,8 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// ethtoolKind is what "ethtool eth0" prints (ethtool.c, do_gset): whether the
-// interface has a link.
+// ethtoolKind is what "ethtool eth0" prints (ethtool.c, do_gset): whether the interface has a link.
 var ethtoolKind = &parse.Kind{
 	Name: "ethtool", Title: "A network interface, from ethtool", Command: "ethtool eth0", Gives: []string{"nics"},
 	Anchors:  []string{"Settings for "},
@@ -37,8 +36,7 @@ var ethtoolKind = &parse.Kind{
 
 var (
 	ethtoolHead = lazy.New(`^Settings for ([A-Za-z][\w.-]{0,14}):\s*$`)
-	// ethtoolItem: all its lines but the first are indented, by a tab or, in
-	// what was pasted, by spaces.
+	// ethtoolItem: all its lines but the first are indented, by a tab or, in what was pasted, by spaces.
 	ethtoolItem = lazy.New(`^\s+\S`)
 	// ethtoolLink may be followed by the cause: "no (No cable)".
 	ethtoolLink = lazy.New(`^\s+Link detected: (yes|no)\b`)

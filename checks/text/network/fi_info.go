@@ -2,7 +2,6 @@ package network
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -51,21 +50,3 @@ var (
 func fiInfoBelongs(line string, listed bool) bool {
 	return fiInfoProvider.MatchString(line) || fiInfoItem.MatchString(line) || fiInfoError.MatchString(line) || listed && fiInfoListed.MatchString(line)
 }
-
-// ofiLogKind reads the versions that the plugin aws-ofi-nccl writes into
-// NCCL's log (aws-ofi-nccl, src/nccl_ofi_net.cpp; "Using aws-ofi-nccl" until
-// 1.6).
-var ofiLogKind = &parse.Kind{
-	Name: "ofi-log", Title: "Log of aws-ofi-nccl", Command: "", Gives: []string{"software"},
-	Anchors: []string{"NET/OFI Initializing aws-ofi-nccl ", "NET/OFI Using aws-ofi-nccl ", "NET/OFI Using Libfabric version "},
-	Line: parse.LineLike(ofiLogVersion, func(s *parse.Sink, l parse.Line, m []string) bool {
-		name := "aws-ofi-nccl"
-		if strings.HasPrefix(m[1], "Using Libfabric") {
-			name = "libfabric"
-		}
-		s.Package(name, m[2], parse.Identify(l.Whole()).Host, "log", l)
-		return true
-	}),
-}
-
-var ofiLogVersion = lazy.New(`NET/OFI (Initializing aws-ofi-nccl|Using aws-ofi-nccl|Using Libfabric version) (\d[\w.+-]{0,30})`)

@@ -3,7 +3,6 @@ package network_test
 import (
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -26,14 +25,6 @@ func TestFIInfo(t *testing.T) {
 	} {
 		expect.NoDiff(t, tt.want, texttest.Sections("x.txt", tt.text).NICs.Providers, "%s", name)
 	}
-}
-
-func TestOFIVersions(t *testing.T) {
-	f := texttest.Parse("nccl.log", "n1:41:41 [0] NCCL INFO NET/OFI Initializing aws-ofi-nccl 1.14.0\nn1:41:41 [0] NCCL INFO NET/OFI Using Libfabric version 1.22\n")
-	expect.NoDiff(t, []facts.Package{
-		{Name: "aws-ofi-nccl", Version: "1.14.0", Host: "n1", Manager: "log", Source: "nccl.log", Line: 1},
-		{Name: "libfabric", Version: "1.22", Host: "n1", Manager: "log", Source: "nccl.log", Line: 2},
-	}, f.Software, "software")
 }
 
 // TestNetworkMessages checks what forms of line mean, where two rows come near each other.

@@ -14,10 +14,8 @@ import (
 // gdscheckKind is the report of gdscheck -p on GPUDirect Storage
 // (https://docs.nvidia.com/gpudirect-storage/troubleshooting-guide/).
 var gdscheckKind = &parse.Kind{
-	Name:    "gdscheck",
-	Title:   "GPUDirect Storage, from gdscheck",
-	Command: "/usr/local/cuda/gds/tools/gdscheck -p",
-	Gives:   []string{"storage"},
+	Name: "gdscheck", Title: "GPUDirect Storage, from gdscheck",
+	Command: "/usr/local/cuda/gds/tools/gdscheck -p", Gives: []string{"storage"},
 	Anchors: []string{"GDS release version", "nvidia_fs version", "DRIVER CONFIGURATION:", "CUFILE CONFIGURATION:", "properties.use_compat_mode", "properties.allow_compat_mode"},
 	Begins:  parse.BeginsWith(gdscheckBelongs),
 	Read:    gdscheckRead,

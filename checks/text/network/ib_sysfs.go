@@ -11,21 +11,17 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// ibSysfsKind is what grep prints of files below /sys/class/infiniband: a path
-// and a value in one line.
+// ibSysfsKind is what grep prints of files below /sys/class/infiniband: a path and a value in one line.
 var ibSysfsKind = &parse.Kind{
-	Name:    "ib-sysfs",
-	Title:   "RDMA ports, from /sys/class/infiniband",
-	Command: "grep . /sys/class/infiniband/*/ports/*/*",
-	Gives:   []string{"nics"},
+	Name: "ib-sysfs", Title: "RDMA ports, from /sys/class/infiniband",
+	Command: "grep . /sys/class/infiniband/*/ports/*/*", Gives: []string{"nics"},
 	Anchors: []string{"class/infiniband/"},
 	Line:    parse.LineLike(ibSysfsLine, func(s *parse.Sink, l parse.Line, m []string) bool { return ibSysfsNote(s, m[1], m[2], m[3], m[4], l) }),
 }
 
 // ibSysfsCatKind is the value of one such file that cat showed.
 var ibSysfsCatKind = &parse.Kind{
-	Name:     "ib-sysfs-cat",
-	Title:    "a file under /sys/class/infiniband",
+	Name: "ib-sysfs-cat", Title: "a file under /sys/class/infiniband",
 	Gives:    []string{"nics"},
 	Commands: []string{"cat", "more", "head"},
 	Begins:   func(in *parse.Lines) bool { return ibSysfsPath.MatchString(in.Prompt().Command) },

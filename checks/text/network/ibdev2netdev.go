@@ -7,13 +7,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// ibdev2netdevKind is the map from RDMA ports to network interfaces by the
-// script of MLNX_OFED, short or with -v.
+// ibdev2netdevKind is the map from RDMA ports to network interfaces by the script of MLNX_OFED, short or with -v.
 var ibdev2netdevKind = &parse.Kind{
-	Name:    "ibdev2netdev",
-	Title:   "RDMA ports and their interfaces, from ibdev2netdev",
-	Command: "ibdev2netdev -v",
-	Gives:   []string{"nics"},
+	Name: "ibdev2netdev", Title: "RDMA ports and their interfaces, from ibdev2netdev",
+	Command: "ibdev2netdev -v", Gives: []string{"nics"},
 	Anchors: []string{" ==> "},
 	Line:    parse.LineLike(ibdev2netdevLine, ibdev2netdevRead),
 }

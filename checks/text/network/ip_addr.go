@@ -10,9 +10,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// ipAddrKind is the output of "ip addr" and "ip link" of iproute2
-// (ip/ipaddress.c: print_linkinfo, print_addrinfo), also that of -o, of -d and
-// of grep.
+// ipAddrKind is the output of "ip addr" and "ip link" of iproute2 (ip/ipaddress.c: print_linkinfo, print_addrinfo),
+// also that of -o, of -d and of grep.
 var ipAddrKind = &parse.Kind{
 	Name: "ip-addr", Title: "Network interfaces, from ip addr or ip link", Command: "ip addr", Gives: []string{"nics"},
 	Anchors:  []string{"> mtu ", "inet ", "inet6 "},
@@ -31,8 +30,7 @@ var (
 	ipAddrHead = lazy.New(`^\s*(\d{1,6}): ([^\s:@]+)(?:@(\S+))?: <([A-Z0-9_,-]*)>(.*)$`)
 	// ipAddrOneLine is the form of -o: "2: eth0    inet 10.0.0.5/24 brd ...".
 	ipAddrOneLine = lazy.New(`^\s*\d{1,6}: (\S+)\s+inet6? ([0-9A-Fa-f.:]+/\d{1,3})\s`)
-	// ipAddrLabelled is what grep leaves of an IPv4 address; the label, which
-	// is the interface's name, ends it.
+	// ipAddrLabelled is what grep leaves of an IPv4 address; the label, which is the interface's name, ends it.
 	ipAddrLabelled = lazy.New(`^\s*inet ([\d.]+/\d{1,2}) .*\bscope \w+ (?:(?:secondary|dynamic|noprefixroute|deprecated|tentative) )*([A-Za-z][\w.-]*)(?::\w+)?\s*$`)
 	// ipAddrInet is an address below its interface.
 	ipAddrInet = lazy.New(`^\s*inet6? ([0-9A-Fa-f.:]+/\d{1,3})(?:\s|$)`)
@@ -116,8 +114,7 @@ func ipAddrRead(n *facts.Interface, peer, flags, rest string) {
 	ipAddrKindOf(n, ipAddrLink.First(rest))
 }
 
-// ipAddrKindOf reads the type of the hardware address (ARPHRD_*, as iproute2
-// names them in lib/ll_types.c).
+// ipAddrKindOf reads the type of the hardware address (ARPHRD_*, as iproute2 names them in lib/ll_types.c).
 func ipAddrKindOf(n *facts.Interface, hardware string) {
 	switch {
 	case hardware == "loopback" || hardware == "infiniband":

@@ -10,13 +10,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// linkKind is the listing of ports by iproute2 (rdma link), and its
-// counters (rdma statistic).
+// linkKind is the listing of ports by iproute2 (rdma link), and its counters (rdma statistic).
 var linkKind = &parse.Kind{
-	Name:    "rdma-link",
-	Title:   "RDMA ports, from rdma link",
-	Command: "rdma link",
-	Gives:   []string{"nics"},
+	Name: "rdma-link", Title: "RDMA ports, from rdma link",
+	Command: "rdma link", Gives: []string{"nics"},
 	Anchors: []string{"physical_state", "out_of_sequence", "local_ack_timeout_err"},
 	Line:    linkRead,
 }

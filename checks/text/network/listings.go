@@ -13,13 +13,10 @@ import (
 // Listings of RDMA devices and their ports with a name and a value in each line. The names of
 // the tools do not contradict each other, so one reader takes them all.
 
-// ibstatKind is the listing of RDMA devices by infiniband-diags
-// (rdma-core@691953d8d infiniband-diags/ibstat.c).
+// ibstatKind is the listing of RDMA devices by infiniband-diags (rdma-core@691953d8d infiniband-diags/ibstat.c).
 var ibstatKind = &parse.Kind{
-	Name:     "ibstat",
-	Title:    "RDMA ports, from ibstat",
-	Command:  "ibstat",
-	Gives:    []string{"nics"},
+	Name: "ibstat", Title: "RDMA ports, from ibstat",
+	Command: "ibstat", Gives: []string{"nics"},
 	Anchors:  []string{"CA '", "Physical state: "},
 	Commands: []string{"ibstat"},
 	Begins:   parse.BeginsLike(ibstatLine),
@@ -31,10 +28,8 @@ var ibstatLine = lazy.New(`^\s*(?:(CA|Switch|Router) '([^']+)'|(Port) (\d+):|(CA
 // ibstatusKind is the listing of ports by the script of infiniband-diags
 // (rdma-core@691953d8d infiniband-diags/scripts/ibstatus).
 var ibstatusKind = &parse.Kind{
-	Name:    "ibstatus",
-	Title:   "RDMA ports, from ibstatus",
-	Command: "ibstatus",
-	Gives:   []string{"nics"},
+	Name: "ibstatus", Title: "RDMA ports, from ibstatus",
+	Command: "ibstatus", Gives: []string{"nics"},
 	Anchors: []string{"Infiniband device '"},
 	Begins:  parse.BeginsLike(lazy.New(`^\s*Infiniband device '[^']+' port \d+ status:`)),
 	Read:    func(s *parse.Sink, in *parse.Lines) { readListing(s, in, ibstatusLine, ibstatusLine) },
@@ -42,14 +37,11 @@ var ibstatusKind = &parse.Kind{
 
 var ibstatusLine = lazy.New(`^\s*(?:(Infiniband device) '([^']+' port \d+) status:|(default gid|base lid|sm lid|state|phys state|rate|link_layer):\s*(.*?)\s*$)`)
 
-// ibvDevinfoKind is the listing of RDMA devices by libibverbs' example
-// program, also with -v (rdma-core@691953d8d
+// ibvDevinfoKind is the listing of RDMA devices by libibverbs' example program, also with -v (rdma-core@691953d8d
 // libibverbs/examples/devinfo.c).
 var ibvDevinfoKind = &parse.Kind{
-	Name:     "ibv_devinfo",
-	Title:    "RDMA devices, from ibv_devinfo",
-	Command:  "ibv_devinfo -v",
-	Gives:    []string{"nics"},
+	Name: "ibv_devinfo", Title: "RDMA devices, from ibv_devinfo",
+	Command: "ibv_devinfo -v", Gives: []string{"nics"},
 	Anchors:  []string{"hca_id:", "PORT_ACTIVE (", "PORT_DOWN (", "PORT_INIT (", "PORT_ARMED ("},
 	Commands: []string{"ibv_devinfo"},
 	Begins:   parse.BeginsLike(ibvDevinfoLine),
@@ -58,8 +50,7 @@ var ibvDevinfoKind = &parse.Kind{
 
 var ibvDevinfoLine = lazy.New(`^\s*(hca_id|transport|fw_ver|node_guid|sys_image_guid|vendor_id|vendor_part_id|hw_ver|board_id|phys_port_cnt|port|state|max_mtu|active_mtu|sm_lid|port_lid|port_lmc|link_layer|active_width|active_speed|phys_state|GID\[ *\d+\]):\s*(.*?)\s*$`)
 
-// ibvDevinfoOther is a line that -v adds and that is not read: a limit, the
-// head of a list of flags, or a flag.
+// ibvDevinfoOther is a line that -v adds and that is not read: a limit, the head of a list of flags, or a flag.
 var ibvDevinfoOther = lazy.New(`^\s*(?:max_\w+|\w+_caps?|\w+_cap_flags\w*|\w+_cntr|\w+_len|\w+_sl|subnet_timeout|init_type_reply|atomic_cap|local_ca_ack_delay|port_id|core clock.*|completion[ _]timestamp.*|hca_core_clock|page_size_cap|num_comp_vectors|device_cap\w*|flags|supported_qp|rx_hash\w*|qp_rate_limit\w*|tag matching.*|cq moderation caps|raw packet caps|log atomic arg sizes.*|Unknown flags)\s*:|^\s*(?:tag matching|core clock|completion_timestamp_mask) not supported|^\s+[A-Z][A-Za-z0-9_ -]+$`)
 
 // readListing takes the lines of a listing: those of a form, whose groups are names and values,
@@ -180,8 +171,7 @@ func (r *ports) takeOfPort(name, value string, l parse.Line) {
 	setField(r.begin(l), name, value)
 }
 
-// setField enters a value of a port, by its name in any of the tools and in sysfs. It is false for
-// another name.
+// setField enters a value of a port, by its name in any of the tools and in sysfs. It is false for another name.
 func setField(p *facts.RDMAPort, name, value string) bool {
 	switch strings.ToLower(strings.ReplaceAll(name, "_", " ")) {
 	case "state":

@@ -11,21 +11,17 @@ import (
 
 // lsmodKind is the list of loaded kernel modules, whole or through grep.
 var lsmodKind = &parse.Kind{
-	Name:     "lsmod",
-	Title:    "loaded kernel modules, from lsmod",
-	Command:  "lsmod",
-	Gives:    []string{"nics"},
+	Name: "lsmod", Title: "loaded kernel modules, from lsmod",
+	Command: "lsmod", Gives: []string{"nics"},
 	Anchors:  []string{"Used by", "nvidia_peermem", "nv_peer_mem", "ib_core", "ib_uverbs", "mlx5_ib", "mlx5_core", "gdrdrv", "nvidia_fs", "amdgpu", "nvidia_uvm", "rdma_cm", "rdma_ucm", "ib_umad", "ib_ipoib"},
 	Commands: []string{"lsmod", "cat /proc/modules"},
 	Begins:   parse.BeginsLike(lsmodHead, lsmodRow),
 	Read:     lsmodRead,
 }
 
-// lsmodPromptKind takes a prompt with lsmod. A filter that matches nothing
-// prints nothing, which is also an answer.
+// lsmodPromptKind takes a prompt with lsmod. A filter that matches nothing prints nothing, which is also an answer.
 var lsmodPromptKind = &parse.Kind{
-	Name:    "lsmod-prompt",
-	Title:   "a search in the loaded kernel modules",
+	Name: "lsmod-prompt", Title: "a search in the loaded kernel modules",
 	Gives:   []string{"nics"},
 	Anchors: []string{"lsmod"},
 	Line: func(s *parse.Sink, l parse.Line) bool {
@@ -65,19 +61,11 @@ func lsmodRead(s *parse.Sink, in *parse.Lines) {
 		}
 	}
 	begin, _ := in.Peek()
-	first := true
 	in.While(func(l parse.Line) bool {
 		if lsmodHead.MatchString(l.Text) {
-			if !first {
-				return false
-			}
-			first = false
-			if !strings.Contains(in.Prompt().Command, "|") {
-				partial = false
-			}
-			return true
+			partial = partial && strings.Contains(in.Prompt().Command, "|")
+			return l.Number == begin.Number // Else it is another list.
 		}
-		first = false
 		m := lsmodRow.FindStringSubmatch(l.Text)
 		if m == nil {
 			return false
@@ -92,9 +80,8 @@ func lsmodRead(s *parse.Sink, in *parse.Lines) {
 	s.Told("nics.modules", nics.Modules, begin) // The list begins there.
 }
 
-// lsmodShowsPeerMemory reports whether a command line of lsmod would have
-// shown the modules of GPUDirect RDMA, were they loaded: it has no filter, or
-// one whose words they hold.
+// lsmodShowsPeerMemory reports whether a command line of lsmod would have shown the modules of GPUDirect RDMA, were
+// they loaded: it has no filter, or one whose words they hold.
 func lsmodShowsPeerMemory(command string) bool {
 	parts := strings.Split(command, "|")
 	// An alternative "a|b" or "a\|b" of a pattern is no pipe.

@@ -10,13 +10,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// mlnxQoSKind is the flow control of an interface as mlnx_qos -i shows it
-// (mlnx-tools, ofed_scripts/utils/mlnx_qos).
+// mlnxQoSKind is the flow control of an interface as mlnx_qos -i shows it (mlnx-tools, ofed_scripts/utils/mlnx_qos).
 var mlnxQoSKind = &parse.Kind{
-	Name:    "mlnx_qos",
-	Title:   "flow control of an interface, from mlnx_qos",
-	Command: "mlnx_qos -i INTERFACE",
-	Gives:   []string{"nics"},
+	Name: "mlnx_qos", Title: "flow control of an interface, from mlnx_qos",
+	Command: "mlnx_qos -i INTERFACE", Gives: []string{"nics"},
 	Anchors: []string{"DCBX mode:", "Priority trust state:", "PFC configuration:"},
 	Begins:  parse.BeginsLike(mlnxQoSLine),
 	Read:    mlnxQoSRead,

@@ -23,7 +23,7 @@ func New(*parse.Sink) parse.Family {
 		mlnxQoSKind,
 		gdscheckKind,
 		ibSysfsKind, ibSysfsCatKind,
-		ipAddrKind, ipBriefKind, ethtoolKind, bondingKind, fiInfoKind, ofiLogKind,
+		ipAddrKind, ipBriefKind, ethtoolKind, bondingKind, fiInfoKind,
 		(&pings{arrived: map[string]int{}, lost: map[string]int{}}).kind(),
 	}}
 }
@@ -61,9 +61,8 @@ func addAddress(n *facts.Interface, address string) {
 	}
 }
 
-// readFlags reads the flags of an interface, as the kernel names them
-// (include/uapi/linux/if.h): UP is the administrator's will, LOWER_UP and
-// RUNNING are the carrier.
+// readFlags reads the flags of an interface, as the kernel names them (include/uapi/linux/if.h): UP is the
+// administrator's will, LOWER_UP and RUNNING are the carrier.
 func readFlags(n *facts.Interface, flags string, carrierWord string) {
 	set := strings.FieldsFunc(flags, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
 	n.State = "down"

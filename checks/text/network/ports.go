@@ -11,9 +11,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// Merge adds what a text says about a port of an RDMA device. Texts that
-// agree are one port; where two contradict each other they describe different
-// machines, or of different times, and both stay.
+// Merge adds what a text says about a port of an RDMA device. Texts that agree are one port; where two contradict
+// each other they describe different machines, or of different times, and both stay.
 func Merge(s *parse.Sink, p facts.RDMAPort, l parse.Line) {
 	p.Host = cmp.Or(p.Host, s.Host())
 	p.Port = cmp.Or(p.Port, 1)
@@ -39,8 +38,7 @@ func Merge(s *parse.Sink, p facts.RDMAPort, l parse.Line) {
 	nics.RDMA = append(nics.RDMA, p)
 }
 
-// agree reports whether two reports can be of the same port of the same
-// machine.
+// agree reports whether two reports can be of the same port of the same machine.
 func agree(a, b *facts.RDMAPort) bool {
 	if a.Device != b.Device || a.Port != b.Port || a.Host != b.Host {
 		return false
@@ -66,8 +64,7 @@ func contradict[T comparable](a, b T) bool {
 	return a != unknown && b != unknown && a != b
 }
 
-// sameGID compares two spellings of a GID: programs print it in full or
-// shortened as an IPv6 address.
+// sameGID compares two spellings of a GID: programs print it in full or shortened as an IPv6 address.
 func sameGID(a, b string) bool {
 	x, errA := netip.ParseAddr(a)
 	y, errB := netip.ParseAddr(b)
@@ -118,8 +115,7 @@ func ahead(in *parse.Lines, belongs func(string) bool) bool {
 	return false
 }
 
-// flag returns what follows a flag in a command line: "-d" of
-// "ibv_devinfo -d mlx5_0".
+// flag returns what follows a flag in a command line: "-d" of "ibv_devinfo -d mlx5_0".
 func flag(command, flag string) string {
 	_, after, _ := strings.Cut(" "+strings.Join(strings.Fields(command), " "), " "+flag+" ")
 	value, _, _ := strings.Cut(after, " ")

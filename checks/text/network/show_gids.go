@@ -12,10 +12,8 @@ import (
 // showGIDsKind is the table of GIDs by the script show_gids of MLNX_OFED. The
 // IPv4 address and the interface may be missing from a row.
 var showGIDsKind = &parse.Kind{
-	Name:     "show_gids",
-	Title:    "GIDs of RDMA ports, from show_gids",
-	Command:  "show_gids",
-	Gives:    []string{"nics"},
+	Name: "show_gids", Title: "GIDs of RDMA ports, from show_gids",
+	Command: "show_gids", Gives: []string{"nics"},
 	Anchors:  []string{"INDEX", ":0000:", ":ffff:"},
 	Commands: []string{"show_gids"},
 	Begins:   parse.BeginsLike(showGIDsHead, showGIDsRow),

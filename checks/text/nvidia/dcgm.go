@@ -8,9 +8,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// dcgmDiagKind is the table of DCGM's diagnostics. A message is cut after every 45
-// characters, in the middle of words, and goes on in rows without a name
-// (dcgmi/Diag.cpp, DisplayVerboseInfo).
+// dcgmDiagKind is the table of DCGM's diagnostics. A message is cut after every 45 characters, in the middle of
+// words, and goes on in rows without a name (dcgmi/Diag.cpp, DisplayVerboseInfo).
 //
 //	| Diagnostic                | Result                                         |
 //	| nvlink                    | Fail                                           |
@@ -18,17 +17,14 @@ import (
 //	| Warning: GPU3             | GPU 3's NvLink link 5 is currently down Run a  |
 //	|                           | field diagnostic on the GPU.                   |
 var dcgmDiagKind = &parse.Kind{
-	Name:    "dcgm-diag",
-	Title:   "the results of DCGM's diagnostics",
-	Command: "dcgmi diag -r 2",
-	Gives:   []string{"logs"},
+	Name: "dcgm-diag", Title: "the results of DCGM's diagnostics",
+	Command: "dcgmi diag -r 2", Gives: []string{"logs"},
 	Anchors: []string{"| Diagnostic "},
 	Begins:  parse.BeginsLike(lazy.New(`^\s*\| Diagnostic *\| *Result *\|\s*$`)),
 	Read:    dcgmDiagRead,
 }
 
-// dcgmRow is a row of the table, dcgmRule a line between rows, and dcgmResult the result
-// of one GPU, CPU or switch.
+// dcgmRow is a row of the table, dcgmRule a line between rows, and dcgmResult the result of one GPU, CPU or switch.
 var (
 	dcgmRow    = lazy.New(`^\s*\| (\S[^|]*?)? *\| (.*) \|\s*$`)
 	dcgmRule   = lazy.New(`^\s*[+|][-=]{2}`)

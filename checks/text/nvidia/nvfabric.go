@@ -16,10 +16,8 @@ import (
 //
 // or a bare word after systemctl is-active.
 var nvfabricServiceKind = &parse.Kind{
-	Name:     "fabricmanager-service",
-	Title:    "the state of NVIDIA's fabric manager, from systemctl",
-	Command:  "systemctl status nvidia-fabricmanager",
-	Gives:    []string{"gpus"},
+	Name: "fabricmanager-service", Title: "the state of NVIDIA's fabric manager, from systemctl",
+	Command: "systemctl status nvidia-fabricmanager", Gives: []string{"gpus"},
 	Anchors:  []string{"nvidia-fabricmanager.service - "},
 	Commands: []string{"systemctl is-active nvidia-fabricmanager"},
 	Begins: func(in *parse.Lines) bool {
@@ -75,15 +73,12 @@ func nvfabricManager(s *parse.Sink) *facts.FabricManager {
 // nvfabricVersionKind is the fabric manager's version, by itself
 // (nv-fabricmanager --version), or in the beginning of its log.
 var nvfabricVersionKind = &parse.Kind{
-	Name:    "fabricmanager-version",
-	Title:   "the version of NVIDIA's fabric manager",
-	Command: "nv-fabricmanager --version",
-	Gives:   []string{"gpus", "software"},
+	Name: "fabricmanager-version", Title: "the version of NVIDIA's fabric manager",
+	Command: "nv-fabricmanager --version", Gives: []string{"gpus"},
 	Anchors: []string{"abric Manager version", "abric manager version"},
 	Line: parse.LineLike(nvfabricVersion, func(s *parse.Sink, l parse.Line, m []string) bool {
 		nvfabricManager(s).Version = m[1]
 		s.Told("gpus.driver.fabric_manager.version", m[1], l)
-		s.Package("fabric-manager", m[1], "", "log", l)
 		return true
 	}),
 }

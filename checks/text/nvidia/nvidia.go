@@ -8,7 +8,7 @@ func New(*parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{
 		nvsmiXMLKind, nvsmiQueryKind, nvsmiTableKind, nvsmiCSVKind,
 		nvtopoPeerKind, nvtopoKind, nvlinkStateKind, nvsmiListKind,
-		nvdriverVersionKind, nvdriverParamsKind, nvdriverModuleKind, nvdriverLinkKind,
+		nvdriverVersionKind, nvdriverParamsKind,
 		nvfabricServiceKind, nvfabricVersionKind, dcgmDiagKind,
 	}}
 }

@@ -15,10 +15,8 @@ import (
 //		 Link 0: 26.562 GB/s
 //		 Link 1: <inactive>
 var nvlinkStateKind = &parse.Kind{
-	Name:    "nvidia-smi-nvlink",
-	Title:   "the state of NVLinks, from nvidia-smi nvlink",
-	Command: "nvidia-smi nvlink -s",
-	Gives:   []string{"gpus"},
+	Name: "nvidia-smi-nvlink", Title: "the state of NVLinks, from nvidia-smi nvlink",
+	Command: "nvidia-smi nvlink -s", Gives: []string{"gpus"},
 	Anchors: []string{"(UUID: GPU-", "Link 0: ", "Link 0, "},
 	Begins: func(in *parse.Lines) bool {
 		lines := in.Ahead(4)
@@ -43,8 +41,7 @@ var (
 	nvlinkLine  = lazy.New(`^\s*Link (\d{1,2})[:,] (.*)$`)
 	nvlinkSpeed = lazy.New(`^(\d+(?:\.\d+)?) GB/s`)
 	nvlinkCount = lazy.New(`^(?:Replay|Recovery|CRC) Errors: \d+`)
-	// nvlinkNone is what it prints for a GPU none of whose links is up, which
-	// includes a card without a bridge.
+	// nvlinkNone is what it prints for a GPU none of whose links is up, which includes a card without a bridge.
 	nvlinkNone = lazy.New(`(?i)Unable to retrieve NVLink information as all links are inActive`)
 )
 

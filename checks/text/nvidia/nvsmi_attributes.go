@@ -11,8 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// nvsmiAttribute is what nvidia-smi tells of a GPU in its long listings and in those of
-// columns.
+// nvsmiAttribute is what nvidia-smi tells of a GPU in its long listings and in those of columns.
 type nvsmiAttribute struct {
 	// paths are the names below the GPU, with their headings: those of -q, or of the elements
 	// of -q -x where these differ by more than blanks, underscores and case. "|" separates them.
@@ -142,8 +141,7 @@ func nvsmiValueOf(text string) *nvsmiValue {
 
 func (v *nvsmiValue) isOn() bool { return v.on != nil && *v.on }
 
-// word brings a value to the form of the facts: "Exclusive_Process" and
-// "Exclusive Process" are "exclusive-process".
+// word brings a value to the form of the facts: "Exclusive_Process" and "Exclusive Process" are "exclusive-process".
 func (v *nvsmiValue) word() string {
 	return strings.ToLower(strings.NewReplacer(" ", "-", "_", "-").Replace(v.text))
 }
@@ -267,20 +265,21 @@ func nvsmiRemapped(set func(r *facts.RemappedRows, is bool)) nvsmiSet {
 
 // nvsmiDriver notes the versions that nvidia-smi names.
 func nvsmiDriver(s *parse.Sink, driver, cuda string, l parse.Line) {
+	d := &s.GPUs().Driver
 	if driver = strings.TrimSpace(driver); nvsmiDriverVersion.MatchString(driver) {
-		nvsmiVersion(s, &s.GPUs().Driver.Version, "gpus.driver.version", "nvidia-driver", driver, l)
+		s.Package("nvidia-driver", driver, "", "nvidia-smi", l)
+		nvsmiVersion(s, &d.Version, "gpus.driver.version", driver, l)
 	}
 	if cuda = strings.TrimSpace(cuda); nvsmiCUDAVersion.MatchString(cuda) {
-		nvsmiVersion(s, &s.GPUs().Driver.CUDAVersion, "gpus.driver.cuda_version", "cuda-driver", cuda, l)
+		nvsmiVersion(s, &d.CUDAVersion, "gpus.driver.cuda_version", cuda, l)
 	}
 }
 
-func nvsmiVersion(s *parse.Sink, known *string, fact, name, version string, l parse.Line) {
+func nvsmiVersion(s *parse.Sink, known *string, fact, version string, l parse.Line) {
 	if *known == "" {
 		*known = version
 		s.Told(fact, version, l)
 	}
-	s.Package(name, version, "", "nvidia-smi", l)
 }
 
 var (

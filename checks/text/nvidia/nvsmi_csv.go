@@ -15,10 +15,8 @@ import (
 //	index, name, driver_version, memory.total [MiB]
 //	0, NVIDIA H200, 580.159.04, 143771 MiB
 var nvsmiCSVKind = &parse.Kind{
-	Name:    "nvidia-smi-csv",
-	Title:   "attributes of NVIDIA GPUs, from nvidia-smi --query-gpu",
-	Command: "nvidia-smi --query-gpu=index,pci.bus_id,name,driver_version --format=csv",
-	Gives:   []string{"gpus", "software"},
+	Name: "nvidia-smi-csv", Title: "attributes of NVIDIA GPUs, from nvidia-smi --query-gpu",
+	Command: "nvidia-smi --query-gpu=index,pci.bus_id,name,driver_version --format=csv", Gives: []string{"gpus", "software"},
 	Anchors: []string{
 		"index, ", "name, ", "pci.bus_id", "driver_version", "gpu_bus_id", "uuid, ", "memory.total [MiB]", "memory.used [MiB]", "compute_cap",
 		"pcie.link.", "mig.mode.", "remapped_rows.", "ecc.errors.", "persistence_mode", "fabric.state", "pstate, ",
@@ -42,12 +40,10 @@ var nvsmiCSVKeys = map[string]string{
 	"index": "index", "gpu_index": "index", "pci.bus_id": "address", "gpu_bus_id": "address", "driver_version": "driver",
 }
 
-// nvsmiCSVColumn is a name of a column as nvidia-smi --help-query-gpu lists
-// them, with its unit behind it.
+// nvsmiCSVColumn is a name of a column as nvidia-smi --help-query-gpu lists them, with its unit behind it.
 var nvsmiCSVColumn = lazy.New(`^[a-z][a-z0-9_.]*(?: \[[^\]]{1,12}\])?$`)
 
-// nvsmiCSVHeader reads a line of names of columns. One at least must be known,
-// and each must look like one.
+// nvsmiCSVHeader reads a line of names of columns. One at least must be known, and each must look like one.
 func nvsmiCSVHeader(text string) ([]string, bool) {
 	if len(text) > 4096 {
 		return nil, false
@@ -110,8 +106,7 @@ func nvsmiCSVRead(s *parse.Sink, in *parse.Lines) {
 	}
 }
 
-// nvsmiCSVRow reads one line. position is the index of its GPU where no column
-// tells.
+// nvsmiCSVRow reads one line. position is the index of its GPU where no column tells.
 func nvsmiCSVRow(s *parse.Sink, columns, fields []string, position int, consecutive *bool, row int, l parse.Line) bool {
 	told := &facts.GPU{}
 	address, driver := "", ""

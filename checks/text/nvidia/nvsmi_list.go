@@ -12,10 +12,8 @@ import (
 //	GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-...)
 //	  MIG 1g.5gb      Device  0: (UUID: MIG-...)
 var nvsmiListKind = &parse.Kind{
-	Name:    "nvidia-smi-list",
-	Title:   "the list of NVIDIA GPUs, from nvidia-smi -L",
-	Command: "nvidia-smi -L",
-	Gives:   []string{"gpus"},
+	Name: "nvidia-smi-list", Title: "the list of NVIDIA GPUs, from nvidia-smi -L",
+	Command: "nvidia-smi -L", Gives: []string{"gpus"},
 	Anchors: []string{"(UUID: GPU-", "(UUID: MIG-"},
 	Begins:  parse.BeginsLike(nvsmiListGPU),
 	Read:    nvsmiListRead,
@@ -45,8 +43,7 @@ func nvsmiListRead(s *parse.Sink, in *parse.Lines) {
 		}
 		return false
 	})
-	// -L lists every GPU that the process may see. A single line may be what is
-	// left of something longer.
+	// -L lists every GPU that the process may see. A single line may be what is left of something longer.
 	if listed == last+1 && (listed > 1 || mig || strings.Contains(in.Prompt().Command, "nvidia-smi -L")) {
 		nvsmiAnswered(s, in.First())
 	}

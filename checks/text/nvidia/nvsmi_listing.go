@@ -37,8 +37,7 @@ func (r *nvsmiListing) commit() {
 	r.gpu, r.known = nil, nil
 }
 
-// nvsmiReplace enters what one listing says about a GPU: it replaces what was
-// known, and what it does not tell stays.
+// nvsmiReplace enters what one listing says about a GPU: it replaces what was known, and what it does not tell stays.
 func nvsmiReplace(known, told *facts.GPU) {
 	if known == nil || told == nil {
 		return

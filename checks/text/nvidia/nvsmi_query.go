@@ -10,8 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// nvsmiQueryKind is the long listing of nvidia-smi, whole, of one section (-d),
-// or what grep left of it:
+// nvsmiQueryKind is the long listing of nvidia-smi, whole, of one section (-d), or what grep left of it:
 //
 //	==============NVSMI LOG==============
 //	Driver Version                            : 580.159.04
@@ -21,10 +20,8 @@ import (
 //	    Fabric
 //	        State                             : Completed
 var nvsmiQueryKind = &parse.Kind{
-	Name:    "nvidia-smi-q",
-	Title:   "all attributes of NVIDIA GPUs, from nvidia-smi -q",
-	Command: "nvidia-smi -q",
-	Gives:   []string{"gpus"},
+	Name: "nvidia-smi-q", Title: "all attributes of NVIDIA GPUs, from nvidia-smi -q",
+	Command: "nvidia-smi -q", Gives: []string{"gpus"},
 	Anchors: []string{
 		"NVSMI LOG", "Attached GPUs", "GPU 0000", "GPU 0001", "Product Name   ", "  Fabric", "FB Memory Usage", "BAR1 Memory Usage",
 		"  ECC Mode", "  ECC Errors", "  MIG Mode", "Remapped Rows", "GPU Link Info", "GPU Recovery Action", "  Persistence Mode",
@@ -35,8 +32,7 @@ var nvsmiQueryKind = &parse.Kind{
 }
 
 var (
-	// nvsmiQueryPair is "    Product Name    : NVIDIA H200"; the colon stands
-	// in a column of its own.
+	// nvsmiQueryPair is "    Product Name    : NVIDIA H200"; the colon stands in a column of its own.
 	nvsmiQueryPair = lazy.New(`^(\s*)(\S(?:[^:]*\S)?)\s+: ?(.*)$`)
 	// nvsmiQueryHead is "    Fabric".
 	nvsmiQueryHead = lazy.New(`^(\s+)([A-Z][A-Za-z0-9 ().-]*?)\s*$`)
@@ -109,8 +105,7 @@ func nvsmiCommandIndex(command string) int {
 
 var nvsmiIndexOption = lazy.New(`\s(?:-i|--id)[= ]?(\d{1,3})(?:\s|$)`)
 
-// line reads a line below a GPU's heading, or at the top. It reports whether
-// it belongs to the listing.
+// line reads a line below a GPU's heading, or at the top. It reports whether it belongs to the listing.
 func (r *nvsmiQueryReader) line(text string, l parse.Line) bool {
 	depth := nvsmiQueryDepth(text)
 	for len(r.depths) > 0 && r.depths[len(r.depths)-1] >= depth {
@@ -140,9 +135,8 @@ func (r *nvsmiQueryReader) line(text string, l parse.Line) bool {
 	return true
 }
 
-// nextNameless begins a GPU whose heading is not there: grep took it away, and
-// the lines of one GPU follow those of another. Each time the first heading
-// comes again, it is of the next GPU.
+// nextNameless begins a GPU whose heading is not there: grep took it away, and the lines of one GPU follow those of
+// another. Each time the first heading comes again, it is of the next GPU.
 func (r *nvsmiQueryReader) nextNameless(heading string, l parse.Line) {
 	if r.gpu != nil && !r.nameless || r.nameless && heading != r.opening {
 		return

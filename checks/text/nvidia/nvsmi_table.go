@@ -11,20 +11,16 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// nvsmiTableKind is the table that nvidia-smi prints without options, in the
-// layouts of the drivers 331 to 610: three lines for each GPU since driver 450
-// (the third is MIG), two before; "KMD Version" and "CUDA UMD Version" since
-// 610.
+// nvsmiTableKind is the table that nvidia-smi prints without options, in the layouts of the drivers 331 to 610: three
+// lines for each GPU since driver 450 (the third is MIG), two before; "KMD Version" and "CUDA UMD Version" since 610.
 //
 //	| NVIDIA-SMI 580.159.04    Driver Version: 580.159.04    CUDA Version: 13.0     |
 //	|   0  NVIDIA H200                    On  |   00000000:00:06.0 Off |          0 |
 //	| N/A   36C    P0            116W /  700W |       0MiB / 143771MiB |  0%  Default |
 //	|                                         |                        |     Disabled |
 var nvsmiTableKind = &parse.Kind{
-	Name:    "nvidia-smi",
-	Title:   "the table of NVIDIA GPUs, from nvidia-smi",
-	Command: "nvidia-smi",
-	Gives:   []string{"gpus", "software"},
+	Name: "nvidia-smi", Title: "the table of NVIDIA GPUs, from nvidia-smi",
+	Command: "nvidia-smi", Gives: []string{"gpus", "software"},
 	Anchors: []string{"NVIDIA-SMI ", "Persistence-M", "| Bus-Id", ":00.0 Off |", ":00.0  On |", ".0 Off |", ".0 ERR! |", "MiB |  ", "Process name  ", "MIG M.", "MIG devices:"},
 	Begins: parse.BeginsWith(func(text string) bool {
 		return nvsmiTableHead.MatchString(text) || nvsmiTableBelongs(text) && (strings.Contains(text, "Persistence-M") ||
@@ -35,14 +31,11 @@ var nvsmiTableKind = &parse.Kind{
 
 var (
 	nvsmiTableHead = lazy.New(`NVIDIA-SMI\s+(\d[\d.]*)\s+(?:(?:Driver|KMD) Version:\s*(\S+))?(?:\s+CUDA (?:UMD )?Version:\s*(\S+))?`)
-	// nvsmiTableGPU are the first two cells of a GPU's first line; the display
-	// column holds On, Off, N/A or ERR!.
+	// nvsmiTableGPU are the first two cells of a GPU's first line; the display column holds On, Off, N/A or ERR!.
 	nvsmiTableGPU = lazy.New(`^\|\s*(\d{1,3})\s+(\S.*?)\s+(On|Off|N/A|ERR!|TCC|WDDM|MCDM)\s*\|\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s+(?:On|Off|N/A|ERR!)\s*\|\s*(\S+)\s*\|`)
-	// nvsmiTableUse is a GPU's second line: fan, temperature, state, power,
-	// memory, load, compute mode.
+	// nvsmiTableUse is a GPU's second line: fan, temperature, state, power, memory, load, compute mode.
 	nvsmiTableUse = lazy.New(`^\|(?:[^|]*?\s(P\d{1,2})\s)?[^|]*\|\s*(\S+|Unknown Error|GPU is lost)\s*/\s*(\S+)\s*\|\s*(\S+)\s+\S+(?: \S+)?\s*\|`)
-	// nvsmiTableProcess is a line of the second table, with the columns GI and
-	// CI since driver 450.
+	// nvsmiTableProcess is a line of the second table, with the columns GI and CI since driver 450.
 	nvsmiTableProcess = lazy.New(`^\|\s+(\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d+)\s+([CGM+]+)\s+(\S.*?)\s+(?:\d+MiB|N/A)\s*\|`)
 	// nvsmiTableInstance is a MIG instance in the table of these: GPU, GI, CI, MIG
 	// device, memory, counts of its units.

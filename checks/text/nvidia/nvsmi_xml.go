@@ -7,13 +7,10 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// nvsmiXMLKind is the long listing as XML (nvidia-smi -q -x), of the document
-// types nvsmi_device_v4 to v13.
+// nvsmiXMLKind is the long listing as XML (nvidia-smi -q -x), of the document types nvsmi_device_v4 to v13.
 var nvsmiXMLKind = &parse.Kind{
-	Name:    "nvidia-smi-xml",
-	Title:   "all attributes of NVIDIA GPUs, from nvidia-smi -q -x",
-	Command: "nvidia-smi -q -x",
-	Gives:   []string{"gpus"},
+	Name: "nvidia-smi-xml", Title: "all attributes of NVIDIA GPUs, from nvidia-smi -q -x",
+	Command: "nvidia-smi -q -x", Gives: []string{"gpus"},
 	Anchors: []string{"<!DOCTYPE nvidia_smi_log", "<nvidia_smi_log>"},
 	Begins:  parse.BeginsWith(func(text string) bool { return strings.Contains(text, "nvidia_smi_log") }),
 	Read: func(s *parse.Sink, in *parse.Lines) {

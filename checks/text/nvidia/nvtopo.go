@@ -11,9 +11,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// nvtopoKind is the matrix of nvidia-smi topo -m, in all its layouts: with NICs
-// by their names or numbered, with one, two or three columns of affinity, with
-// tabs or what an editor made of them, with a header or without.
+// nvtopoKind is the matrix of nvidia-smi topo -m, in all its layouts: with NICs by their names or numbered, with one,
+// two or three columns of affinity, with tabs or what an editor made of them, with a header or without.
 //
 //		GPU0	GPU1	NIC0	CPU Affinity	NUMA Affinity	GPU NUMA ID
 //	GPU0	 X 	NV18	PIX	0-31	0		N/A
@@ -24,10 +23,8 @@ import (
 //
 //	  NIC0: mlx5_0
 var nvtopoKind = &parse.Kind{
-	Name:    "nvidia-smi-topo",
-	Title:   "how GPUs and NICs are connected, from nvidia-smi topo -m",
-	Command: "nvidia-smi topo -m",
-	Gives:   []string{"links", "numa"},
+	Name: "nvidia-smi-topo", Title: "how GPUs and NICs are connected, from nvidia-smi topo -m",
+	Command: "nvidia-smi topo -m", Gives: []string{"links", "numa"},
 	Anchors: []string{"GPU0\t", "GPU0 "},
 	Begins:  func(in *parse.Lines) bool { return nvtopoBegins(in, nvtopoRow) },
 	Read:    nvtopoRead,
@@ -41,12 +38,10 @@ var (
 	nvtopoNIC = lazy.New(`^\s+(NIC\d+): (\S+)\s*$`)
 )
 
-// nvtopoMost bounds the rows of a matrix. The largest machines have 16 GPUs and
-// 20 NICs.
+// nvtopoMost bounds the rows of a matrix. The largest machines have 16 GPUs and 20 NICs.
 const nvtopoMost = 128
 
-// nvtopoHeader returns the devices that a header names: what stands before the
-// columns of affinity.
+// nvtopoHeader returns the devices that a header names: what stands before the columns of affinity.
 func nvtopoHeader(text string) []string {
 	var names []string
 	for f := range strings.FieldsSeq(text) {
@@ -107,8 +102,7 @@ func nvtopoRead(s *parse.Sink, in *parse.Lines) {
 	nvtopoEnter(s, columns, rows, lines, names)
 }
 
-// nvtopoLegend takes the legends below the matrix and returns the names of the
-// NICs.
+// nvtopoLegend takes the legends below the matrix and returns the names of the NICs.
 func nvtopoLegend(in *parse.Lines) map[string]string {
 	names := make(map[string]string)
 	in.While(func(l parse.Line) bool {
@@ -129,9 +123,8 @@ func nvtopoLegend(in *parse.Lines) map[string]string {
 // nvtopoWord is the head of a legend, or a line that explains a word of the matrix.
 var nvtopoWord = lazy.New(`^(?:(?:NIC )?Legend:\s*$|\s+(?:X|NV#|PIX|PXB|PHB|NODE|SYS|SOC|PSB|OK|CNS|GNS|TNS|NS|DR|U|N/A)\s+= )`)
 
-// nvtopoLinks is the most NVLinks that a GPU has (NVML_NVLINK_MAX_LINKS up to
-// Blackwell). A GPU whose row adds up to more shares its links between its
-// peers, through NVSwitches.
+// nvtopoLinks is the most NVLinks that a GPU has (NVML_NVLINK_MAX_LINKS up to Blackwell). A GPU whose row adds up to
+// more shares its links between its peers, through NVSwitches.
 const nvtopoLinks = 18
 
 func nvtopoEnter(s *parse.Sink, columns []string, rows [][]string, lines []parse.Line, nics map[string]string) {
@@ -222,10 +215,8 @@ func nvtopoNUMA(s *parse.Sink, index int, row []string, devices int, l parse.Lin
 //	GPU0	X	OK
 //	GPU1	OK	X
 var nvtopoPeerKind = &parse.Kind{
-	Name:    "nvidia-smi-p2p",
-	Title:   "peer access between GPUs, from nvidia-smi topo -p2p",
-	Command: "nvidia-smi topo -p2p r",
-	Gives:   []string{"gpus", "links"},
+	Name: "nvidia-smi-p2p", Title: "peer access between GPUs, from nvidia-smi topo -p2p",
+	Command: "nvidia-smi topo -p2p r", Gives: []string{"gpus", "links"},
 	Anchors: []string{"GPU0\t", "GPU0 "},
 	Begins:  func(in *parse.Lines) bool { return nvtopoBegins(in, nvtopoPeerRow) },
 	Read:    nvtopoPeerRead,

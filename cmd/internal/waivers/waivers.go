@@ -1,5 +1,4 @@
-// Package waivers reads the entries by which a team accepts findings for a time, and finds
-// those that they are for.
+// Package waivers reads the entries by which a team accepts findings for a time, and finds those that they are for.
 package waivers
 
 import (
@@ -17,8 +16,7 @@ import (
 type Waiver struct {
 	// Rule is the id of the rule.
 	Rule string `json:"rule"`
-	// Subject is a pattern of the findings' subjects, in which * stands for any
-	// characters; all subjects if empty.
+	// Subject is a pattern of the findings' subjects, in which * stands for any characters; all subjects if empty.
 	Subject string `json:"subject,omitempty"`
 	// Path and Object are patterns of the files of jobs, and of what is declared in them, that it is for:
 	// "deploy/*.yaml", "Job/train/*"; all if empty.
@@ -84,8 +82,7 @@ func (w Waiver) covers(f rules.Finding) bool {
 	return w.Rule == f.Rule && matches(w.Subject, f.Subject) && w.Path == "" && w.Object == ""
 }
 
-// Matches reports whether a text has the form of a pattern, in which * stands for any
-// characters.
+// Matches reports whether a text has the form of a pattern, in which * stands for any characters.
 func Matches(pattern, text string) bool {
 	form, err := regexp.Compile(`(?s)^` + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`) + `$`)
 	if err != nil { // It is not UTF-8.
@@ -116,8 +113,7 @@ type Result struct {
 	Findings []rules.Finding
 	// Waived are the others, in order.
 	Waived []Waived
-	// Unused are the waivers that are in force and for no finding of rules that were
-	// judged.
+	// Unused are the waivers that are in force and for no finding of rules that were judged.
 	Unused []Waiver
 }
 
