@@ -97,3 +97,9 @@ func kernelOption(line string) (name, value string, ok bool) {
 func wantedKernelOption(name, value string) bool {
 	return slices.Contains(wantedKernelOptions, name) && (value == "y" || value == "m" || value == "n")
 }
+
+// KernelOption is a line's option, if checks need it.
+func KernelOption(line string) (name, value string, ok bool) {
+	name, value, ok = kernelOption(line)
+	return name, value, ok && wantedKernelOption(name, value)
+}

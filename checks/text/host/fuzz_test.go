@@ -20,10 +20,14 @@ var seeds = []string{
 	"BOOT_IMAGE=/vmlinuz root=/dev/sda1 iommu=pt\n",
 	"Vendor ID: AuthenticAMD\nNUMA node0 CPU(s): 0-15\n",
 	"available: 2 nodes (0-1)\nnode 0 cpus: 0 1 2 3\nnode 0 size: 100 MB\nnode distances:\nnode   0   1\n  0:  10  21\n",
+	"$ setpci -s 40:01.1 ECAP_ACS+6.w\n001d\n",
 	"/sys/kernel/iommu_groups/3/type:DMA-FQ\n",
 	"tensor([1., 2.], device='cuda:0')\ntensor([0., 0.], device='cuda:1')\n",
 	"max locked memory (kbytes, -l) 64\n$ ulimit -l\n99999999999999999\n", "shm 64M 0 64M 0% /dev/shm\n", "CapEff: 00000000a80425fb\nSeccomp: 2\n",
 	"$ ls -l /dev/dri /dev/nvidia*\n/dev/dri:\ncrw-rw---- 1 root render 226, 128 Nov 1 10:00 renderD128\n/dev/nvidia0 /dev/nvidiactl\n",
+	"crw-rw---- 1 root render 235, 0 Jan  5 10:40 /dev/kfd\nuid=1000(dev) gid=1000(dev) groups=1000(dev),39(video)\n", "uid=1(a) gid=(b) groups=",
+	"CONFIG_HSA_AMD_P2P=y\n# CONFIG_PCI_P2PDMA is not set\n", "x:CONFIG_HSA_AMD=m\n",
+	"Cpus_allowed_list:\t0-7,9\n", "pid 1's current affinity list: 0-99999999\nnode 0 cpus: 1 2\n", "physcpubind: 0 1 2\n", "cpu-bind=MASK - n1, task  0  0 [4711]: mask 0x3 set\n",
 	"PyTorch version: 2.4.0\nOS: x\nGPU models and configuration:\nGPU 0: NVIDIA A100\nGPU 99999: y\nNvidia driver version: 5.1\n",
 	"PRETTY_NAME=\"x\"\nID=a\nRelease:\t1\n",
 	"h:~$ pip freeze\nnvidia-nccl-cu12==2.20.5\n[conda] torch  2.1 x_0\n",
@@ -47,6 +51,11 @@ func FuzzHostTexts(f *testing.F) {
 		expect.That(t, len(c.DeviceNodes) <= parse.MaxEntries, "%d nodes", len(c.DeviceNodes))
 		expect.That(t, c.SHM == nil || c.SHM.SizeBytes >= 0 && c.SHM.FreeBytes >= 0, "got %+v", c.SHM)
 		expect.That(t, len(f.GPUs.Devices) <= parse.MaxDevices, "%d GPUs", len(f.GPUs.Devices))
+		if f.GPUs.AMD != nil {
+			for name, value := range f.GPUs.AMD.KernelConfig {
+				expect.That(t, value == "y" || value == "m" || value == "n", "%s is %q", name, value)
+			}
+		}
 		expect.That(t, len(f.Software) <= parse.MaxEntries, "%d packages", len(f.Software))
 		for _, p := range f.Software {
 			expect.That(t, p.Name != "" && p.Version != "" && p.Line >= 1, "incomplete: %+v", p)

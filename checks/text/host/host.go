@@ -12,14 +12,15 @@ func New(s *parse.Sink) parse.Family {
 	t, kernel, groups := &tree{bridges: make(map[string]string), roots: make(map[string]bool)}, kernellog.NewReader(), make(iommuGroups)
 	return parse.Family{
 		Kinds: []*parse.Kind{
-			lspciKind(t), lspciTreeKind(t),
-			kernelKind(kernel), cmdlineKind(), lscpuKind, numactlKind, unameKind, sysfsKind(groups),
-			xmlKind,
+			lspciKind(t), lspciTreeKind(t), setpciKind,
+			kernelKind(kernel), cmdlineKind(), lscpuKind, numactlKind, affinityKind(), unameKind, sysfsKind(groups),
+			xmlKind, kernelConfigKind,
 		},
 		Finish: func() {
 			t.place(s)
 			joinKernelLog(s, kernel)
 			joinIOMMU(s, groups)
+			joinAffinity(s)
 		},
 	}
 }

@@ -1,6 +1,8 @@
 package host_test
 
 import (
+	gocmp "cmp"
+	"maps"
 	"strings"
 	"testing"
 
@@ -145,6 +147,29 @@ func TestCPUList(t *testing.T) {
 	}
 }
 
+func TestSetpci(t *testing.T) {
+	const none, redirect = "no ACS", "SrcValid ReqRedir CmpltRedir UpstreamFwd"
+	for text, want := range map[string]string{
+		"# setpci -s 40:01.1 ECAP_ACS+6.w\n001d\n":                  redirect,
+		"$ sudo setpci -s 0000:40:01.1 ECAP_ACS+0x6.w\n0000\n":      "",
+		"0000:40:01.1 (ecap 000d @2a0) @2a6 = 001d\n":               redirect,
+		"0000:40:01.1 (ecap 000d @2a0) @2a4 = 001d\n":               none,
+		"# setpci -s 40:01.1 f2a.w\n001f\n":                         "SrcValid TransBlk ReqRedir CmpltRedir UpstreamFwd",
+		"0000:40:01.1 (ecap 000d @2a0+6) = 001d\n":                  redirect,
+		"# setpci -s 40:01.1 ECAP_ACS+6.w=0000\nffff\n":             none,
+		"# setpci -s 40:01.1 COMMAND\n0007\n":                       none,
+		"# setpci -s 40:01.1 ECAP_ACS+6.w\nsetpci: not permitted\n": none,
+	} {
+		got := none
+		for _, d := range texttest.Sections("x", text).PCI.Devices {
+			if d.ACS != nil && d.Address == "0000:40:01.1" {
+				got = strings.Join(d.ACS.Control, " ")
+			}
+		}
+		expect.Equal(t, want, got, "%q", text)
+	}
+}
+
 func TestSysfs(t *testing.T) {
 	f := texttest.Parse("x", "/sys/bus/pci/devices/0000:3b:00.0/numa_node:1\n/sys/bus/pci/devices/0000:3b:00.0/class:0x030200\n"+
 		"/sys/bus/pci/devices/0000:3b:00.0/vendor:0x10de\n/sys/bus/pci/devices/0000:3b:00.0/current_link_width:8\n"+
@@ -177,6 +202,47 @@ func TestPythonCopy(t *testing.T) {
 		f := texttest.Parse("app.log", tt.text)
 		got := len(f.Benchmarks) == 1 && *f.Benchmarks[0].Wrong > 0
 		expect.That(t, got == tt.wrong && len(f.Benchmarks) <= 1, "%s: got %+v", name, f.Benchmarks)
+	}
+}
+
+func TestKernelConfig(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       map[string]string
+	}{
+		{"a search", "$ zcat /proc/config.gz | grep -E 'P2PDMA|HSA_AMD'\n# CONFIG_PCI_P2PDMA is not set\nCONFIG_HSA_AMD=y\nCONFIG_HSA_AMD_SVM=y\n", map[string]string{"CONFIG_PCI_P2PDMA": "n", "CONFIG_HSA_AMD": "y"}},
+		{"several files", "/boot/config-6.8.0-40-generic:CONFIG_DMABUF_MOVE_NOTIFY=y\n/boot/config-6.8.0-40-generic:# CONFIG_HSA_AMD_P2P is not set\n", map[string]string{"CONFIG_DMABUF_MOVE_NOTIFY": "y", "CONFIG_HSA_AMD_P2P": "n"}},
+		{"the first of two kernels", "CONFIG_HSA_AMD_P2P=y\n# CONFIG_HSA_AMD_P2P is not set\n", map[string]string{"CONFIG_HSA_AMD_P2P": "y"}},
+		{"advice", "Set CONFIG_HSA_AMD_P2P=y and CONFIG_PCI_P2PDMA=y in your kernel.\n", nil},
+	} {
+		got := gocmp.Or(texttest.Sections("x", c.text).GPUs.AMD, &facts.AMDDriver{}).KernelConfig
+		expect.That(t, maps.Equal(got, c.want), "%s: got %v, want %v", c.name, got, c.want)
+	}
+}
+
+func TestAffinity(t *testing.T) {
+	const topo = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n" +
+		"GPU0\t X \tSYS\t0-15,32-47\t0\t\tN/A\nGPU1\tSYS\t X \t16-31,48-63\t1\t\tN/A\n"
+	for _, test := range []struct {
+		name, text, allowed string
+		counts              [2]int
+	}{
+		{"the kernel's status", "Cpus_allowed_list:\t0-7\n", "0-7", [2]int{8, 0}},
+		{"taskset", "pid 4711's current affinity list: 0-7,40,48\n", "0-7,40,48", [2]int{9, 1}},
+		{"srun", "cpu-bind=MASK - n1, task  0  0 [4711]: mask 0x3 set\ncpu-bind=MASK - n1, task  1  1 [4712]: mask 0x30 set\ncpu-bind=MASK - n2, task  2  0 [99]: mask 0xf00 set\n", "0-1,4-5", [2]int{4, 0}},
+		{"numactl", "physcpubind: 16 17 18 20\n", "16-18,20", [2]int{0, 4}},
+	} {
+		f := texttest.Parse("a.txt", test.text+topo)
+		expect.Must(t, f.NUMA != nil && f.NUMA.AllowedCPUs == test.allowed && len(f.NUMA.Nodes) == 2, "%s: got %+v, want %s and two nodes", test.name, f.NUMA, test.allowed)
+		for i, want := range test.counts {
+			got := f.NUMA.Nodes[i].AllowedCPUs
+			expect.That(t, got != nil && *got == want, "%s: node %d: got %v, want %d", test.name, i, got, want)
+			got = f.GPUs.Devices[i].NUMANode
+			expect.That(t, got != nil && *got == i, "%s: GPU %d: got node %v", test.name, i, got)
+		}
+	}
+	for _, text := range []string{"Cpus_allowed_list:\t\n", "Cpus_allowed_list:\t7-0\n", "pid 1's current affinity list: ,\n"} {
+		expect.Equal(t, "", texttest.Sections("a.txt", text).NUMA.AllowedCPUs, "%q", text)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 func New(sink *parse.Sink) parse.Family {
 	s := &reading{Sink: sink}
 	kinds := []*parse.Kind{
-		jsonKind(s), yamlKind(s), objectKind(), inspectKind(s), dockerfileKind(s), scriptKind(s), nodeKind(s),
+		jsonKind(s), describeKind(s), yamlKind(s), objectKind(), inspectKind(s), dockerfileKind(s), scriptKind(s), nodeKind(s),
 		commandKind(s), promptKind(s), argumentsKind(s), environmentKind(s), shellKind(s),
 	}
 	for _, k := range kinds {

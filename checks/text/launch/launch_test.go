@@ -203,7 +203,7 @@ var seeds = []string{
 	"#!/bin/sh\nexport NCCL_A=b # gpudoctor:ignore x: y\ncat > a <<E\n#SBATCH -N 2\nulimit -l 64\nE\nif a; then\nNCCL_B=1 torchrun --cpu x\nfi\n",
 	"apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {name: r}\nspec:\n  containers:\n  - image: a\n    args:\n    - |\n      export NCCL_A=1\n    resources: {requests: {nvidia.com/gpu: 1, cpu: 1m}}\n    volumeMounts: [{name: a, mountPath: /dev/shm}]\n",
 	"deepspeed --include localhost:0,1 x.py -a\nx nnodes=1, num_local_procs=4\n",
-	podJSON,
+	podJSON, described,
 	"NodeName=n[1-4] Gres=gpu:h100:8\n", "NodeName=n1 Name=gpu File=/dev/nvidia[0-3,6]\n", "ulimit -l 64\n", "ENROOT_RESTRICT_DEV yes\n",
 	"FROM a AS b\nRUN apt-get install x=1 \\\n y\nUSER u\nFROM b\nENV A=1\n", "#SBATCH --nodes=4\n#SBATCH --gpus=32\n",
 }

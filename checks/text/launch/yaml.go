@@ -403,7 +403,11 @@ func (w *yamlWalk) container(n *yaml.Node, pod map[string]*yaml.Node, c yamlCont
 	w.set(l, "runtime", pod["runtimeClassName"])
 	set(l, "nodes", c.nodes)
 	w.standsWord(l, slices.Concat(w.list(m["command"]), w.list(m["args"])))
-	w.resources(l, cmp.Or(m["resources"], m["resourcesPerNode"]))
+	resources := cmp.Or(m["resources"], m["resourcesPerNode"])
+	if c.kind == describedPod {
+		resources = n
+	}
+	w.resources(l, resources)
 	security := openNodes(l, m["securityContext"], "privileged", "cap_add", "user")
 	w.set(l, "privileged", security["privileged"])
 	w.set(l, "user", cmp.Or(security["runAsUser"], parse.YAMLMapping(pod["securityContext"])["runAsUser"]))
