@@ -3,7 +3,6 @@ module github.com/gpudoctor/gpudoctor
 go 1.26.0
 
 require (
-	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/NVIDIA/go-nvml v0.12.9-0
 	github.com/agnivade/levenshtein v1.2.1
 	github.com/chavacava/garif v0.1.0

@@ -84,8 +84,7 @@ transfer or the probe failed, or, with --strict, something was not examined
 
 GPUDOCTOR_FAIL_ON, GPUDOCTOR_PROFILE, GPUDOCTOR_POLICY, GPUDOCTOR_DEADLINE,
 GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR set the flags of the same names.
-.gpudoctor.yaml in the current folder sets defaults for flags; gpudoctor man
-describes it.`,
+.gpudoctor.yaml in the current folder sets defaults for flags (docs/settings.md).`,
 		Flags: append([]cli.Flag{
 			fromFlag,
 			withFlag,

@@ -86,7 +86,7 @@ func complete(app *cli.App, words []string) string {
 		all = prefixed(flag+"=", l.values(flagName(flag), value))
 	case isFlag:
 		for _, f := range l.LevelFlags() {
-			all = append(all, helpOf(f).Names...)
+			all = append(all, dashedNames(f)...)
 		}
 	case l.Open:
 		all = l.values(l.Flags[len(l.Flags)-1].Name, word)

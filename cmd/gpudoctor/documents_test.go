@@ -238,52 +238,6 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func manual(t *testing.T) []byte {
-	t.Helper()
-	_, page, _ := inProcess("man")
-	return []byte(page)
-}
-
-func TestGoldenManual(t *testing.T) {
-	expect.Golden(t, filepath.Join("..", "..", "docs", "gpudoctor.1"), manual(t))
-}
-
-// TestManual checks that the page names every command and every flag, and that mandoc finds no fault in it.
-func TestManual(t *testing.T) {
-	page := string(manual(t))
-	for _, c := range ownCommands() {
-		_, about, ok := strings.Cut(page, ".Ss "+c.HelpName+"\n")
-		about, _, _ = strings.Cut(about, "\n.Ss ")
-		expect.That(t, ok, "the page lacks %s", c.HelpName)
-		for _, f := range c.Flags {
-			expect.That(t, strings.Contains(about, " Fl -"+f.Names()[0]), "%s: the page lacks --%s", c.HelpName, f.Names()[0])
-		}
-	}
-	mandoc, err := exec.LookPath("mandoc")
-	if err != nil {
-		expect.LacksTool(t, "mandoc is not installed")
-	}
-	lint := exec.Command(mandoc, "-T", "lint", "-W", "style")
-	lint.Stdin = strings.NewReader(page)
-	out, _ := lint.CombinedOutput() // It fails where it says anything.
-	for line := range strings.Lines(string(out)) {
-		// That another page is not installed is no fault of this one.
-		if !strings.Contains(line, "referenced manual not found") && !strings.Contains(line, "outdated mandoc.db") {
-			t.Error(strings.TrimSpace(line))
-		}
-	}
-}
-
-// TestDocs checks that the table of exit codes in docs/report.md says the same.
-func TestTermsInDocs(t *testing.T) {
-	raw := expect.Value(os.ReadFile(filepath.Join("..", "..", "docs", "report.md")))(t)
-	doc := strings.ReplaceAll(string(raw), "`", "")
-	for _, term := range allTerms {
-		row := "| " + term.Name + " | " + term.Means + " |"
-		expect.That(t, term.Kind != exitCodeTerm || strings.Contains(doc, row), "docs/report.md lacks the row %q", row)
-	}
-}
-
 type hop struct{ file, name string }
 
 // maxHops bounds the functions that hand a line on, maxWalk the lines of the page.

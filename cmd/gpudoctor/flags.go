@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -15,41 +16,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-type flagHelp struct {
-	Names []string // With dashes, letters first.
-	// Takes is the word that stands for its value, Usage what it does, Default the value
-	// without it; empty where there is none.
-	Takes, Usage, Default string
-}
-
-func (h flagHelp) About() string {
-	if h.Default == "" {
-		return h.Usage
-	}
-	return h.Usage + " (default " + h.Default + ")"
-}
-
-// helpOf takes the description of a flag apart. What the flag takes stands in back quotes
-// at the beginning of its usage, before a colon.
-func helpOf(f cli.Flag) flagHelp {
-	doc := docOf(f)
-	h := flagHelp{Usage: doc.GetUsage()}
-	if rest, quoted := strings.CutPrefix(h.Usage, "`"); quoted {
-		h.Takes, h.Usage, _ = strings.Cut(rest, "`: ")
-	}
-	var long []string
-	for _, n := range f.Names() {
-		if len(n) == 1 {
-			h.Names = append(h.Names, "-"+n)
-		} else {
-			long = append(long, "--"+n)
-		}
-	}
-	h.Names = append(h.Names, long...)
-	if v := doc.GetDefaultText(); doc.TakesValue() && v != "" && v != "0s" {
-		h.Default = lines.Printable(strings.Trim(v, `"`), false)
-	}
-	return h
+// dashedNames are the names of a flag as they are typed, letters first.
+func dashedNames(f cli.Flag) []string {
+	names := lines.Map(f.Names(), dashed)
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	return names
 }
 
 // docOf is the description of a flag, which each kind of flag of the library has.
@@ -95,15 +66,19 @@ commands:
 {{range .VisibleCommands}}{{if ne .Name "help"}}  {{.Name}}{{"\t"}}{{.Usage}}{{"\n"}}{{end}}{{end}}`
 )
 
-// describeFlag writes a flag as one line of a help page: its names, what it takes and
-// what it does.
+// describeFlag writes a flag as one line of a help page: its names, what it takes, which stands in back quotes at the
+// beginning of its usage, what it does, and its default.
 func describeFlag(f cli.Flag) string {
-	h := helpOf(f)
-	line := "  " + strings.Join(h.Names, ", ")
-	if h.Takes != "" {
-		line += " " + h.Takes
+	doc := docOf(f)
+	line, usage := "  "+strings.Join(dashedNames(f), ", "), doc.GetUsage()
+	if rest, quoted := strings.CutPrefix(usage, "`"); quoted {
+		takes, about, _ := strings.Cut(rest, "`: ")
+		line, usage = line+" "+takes, about
 	}
-	return line + "\t" + h.About()
+	if v := doc.GetDefaultText(); doc.TakesValue() && v != "" && v != "0s" {
+		usage += " (default " + lines.Printable(strings.Trim(v, `"`), false) + ")"
+	}
+	return line + "\t" + usage
 }
 
 // choices are the values of each flag that takes one of a few.

@@ -119,7 +119,7 @@ func newApp(stdout io.Writer) *cli.App {
 		},
 		Commands: []*cli.Command{
 			checkCommand(), adviseCommand(), imageCommand(), topoCommand(), probeCommand(), snapshotCommand(), factsCommand(), diffCommand(), fleetCommand(), explainCommand(), rulesCommand(), textsCommand(),
-			completionCommand(), manCommand(), versionCommand(),
+			completionCommand(), versionCommand(),
 		},
 	}
 	prepare(app.Commands)

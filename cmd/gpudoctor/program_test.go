@@ -112,8 +112,7 @@ func (b beside) Run() int {
 // maxSize is the most bytes that the stripped program may have: 45 MB.
 const maxSize = 45_000_000
 
-// releaseTags are the build tags of a release: without the generator of manual pages of
-// urfave/cli, which manual.go replaces, the program is 250 KB smaller.
+// releaseTags are the build tags of a release: without urfave/cli's generator of manual pages the program is 250 KB smaller.
 const releaseTags = "urfave_cli_no_docs"
 
 // TestSize holds the program to its size. The release is larger by its relocations.
