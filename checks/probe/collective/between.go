@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
 // Seat is a rank of a run over several nodes: a GPU of one of them.
@@ -82,7 +82,7 @@ func (b Between) Run(ctx context.Context) BetweenArm {
 	for i, m := range slices.Backward(g.members) {
 		a.Logs[b.Seats[i].Node] = m.result.Stdout
 	}
-	a.Milliseconds = math.Round(time.Since(begun).Seconds()*1e4) / 10
+	a.Milliseconds = drive.RoundTo(time.Since(begun).Seconds()*1e3, 10)
 	return a
 }
 
@@ -116,7 +116,7 @@ func (l Local) Run(ctx context.Context, s Start, input <-chan any, receive func(
 	if err != nil {
 		return child.Result{}, err
 	}
-	env := slices.Concat([]string{"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0"}, only, logLevel)
+	env := slices.Concat(drive.Environment(), only, logLevel)
 	return child.Run(ctx, child.Spec{
 		Task: rankTask, Input: input, Receive: receive, Unset: neverPassed, Env: env, Stdout: maxFarLog, Deadline: longestRank,
 		Args: order{

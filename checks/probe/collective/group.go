@@ -99,7 +99,7 @@ func (g *group) startOne(ctx context.Context, m *member) {
 	}
 	spec := child.Spec{
 		Task: rankTask, Args: o, Input: m.input, Unset: g.unset, Stdout: maxLog,
-		Env: slices.Concat([]string{"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0"}, env),
+		Env: append(drive.Environment(), env...),
 		Receive: func(raw json.RawMessage) {
 			select {
 			case g.events <- event{from: m, raw: slices.Clone(raw)}:
@@ -429,7 +429,7 @@ func (g *group) runOne(ctx context.Context, t task) (op probe.Operation, whole b
 		}
 		return true
 	})
-	us, rate := roundTo(slowest*1e6, 100), roundTo(float64(t.Bytes)/slowest/1e9*busFactor(t.Name, len(g.ranks)), 1e4)
+	us, rate := drive.RoundTo(slowest*1e6, 100), drive.RoundTo(float64(t.Bytes)/slowest/1e9*busFactor(t.Name, len(g.ranks)), 1e4)
 	switch {
 	case f != nil && op.Outcome != probe.Corrupt:
 		op.Outcome, op.Reason, op.Cause, op.Rank = f.Outcome, f.Reason, f.Cause, new(g.failed[0])
@@ -452,10 +452,10 @@ func (g *group) runOne(ctx context.Context, t task) (op probe.Operation, whole b
 
 // found is what a rank says of wrong data, if it is one of the words.
 func found(word string) string {
-	if slices.Contains([]string{"poison", "zeros"}, word) {
+	if slices.Contains([]string{drive.FoundPoison, drive.FoundZeros}, word) {
 		return word
 	}
-	return "other"
+	return drive.FoundOther
 }
 
 func (g *group) describe(a *probe.Arm) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -119,29 +118,18 @@ type result struct {
 
 func init() {
 	child.Register(rankTask, func(ctx context.Context, o order, send func(any) error) error {
-		return (&process{order: o, send: send}).work(ctx)
+		return (&process{order: o, tell: drive.Numbered(send, func(m *message, n int) { m.Number = n })}).work(ctx)
 	})
 }
 
 // process is the child: the driver and the library, and the ranks.
 type process struct {
 	order   order
-	send    func(any) error
-	mu      sync.Mutex // Messages leave in the order of their numbers.
-	number  int
+	tell    func(message)
 	driver  gpudriver.Driver
 	devices []gpudriver.Device
 	library *gpudriver.NCCL
 	version string
-}
-
-// tell sends a message. One that cannot be sent leaves a gap, which the parent sees.
-func (p *process) tell(m message) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.number++
-	m.Number = p.number
-	_ = p.send(m)
 }
 
 func (p *process) tellAll(m message) {
@@ -349,16 +337,11 @@ const hostBytes = 8 << 20
 // allocate takes memory, less on a GPU that is nearly full.
 func (r *rank) allocate() error {
 	d := r.driver
-	var err error
-	for r.size = r.order.Bytes; ; r.size /= 2 {
-		if r.out, err = d.Alloc(uint64(2*r.size) + drive.ScratchBytes); err == nil {
-			break
-		}
-		if !errors.Is(err, gpudriver.OutOfMemory) || r.size/2 < leastBytes {
-			return err
-		}
+	out, size, err := drive.AllocateMost(d, uint64(r.order.Bytes), leastBytes, 1, func(n uint64) uint64 { return 2*n + drive.ScratchBytes })
+	if err != nil {
+		return err
 	}
-	r.in = r.out + gpudriver.Pointer(r.size)
+	r.out, r.size, r.in = out, int64(size), out+gpudriver.Pointer(size)
 	if r.Clock, err = drive.NewClock(d); err != nil {
 		return err
 	}
@@ -498,7 +481,7 @@ func (r *rank) timed(times int, work func() error) (float64, error) {
 		return 0, err
 	}
 	seconds, err := r.Seconds()
-	if err != nil || !(seconds > 0) || math.IsInf(seconds, 1) {
+	if err != nil || !drive.Usable(seconds) {
 		return 0, err
 	}
 	return seconds, nil
@@ -512,7 +495,7 @@ const (
 
 // verify compares the parts with what they should hold, and notes the first that differs.
 func (r *rank) verify(res *result, parts []drive.Area) error {
-	res.Verified = map[bool]string{true: "gpu", false: "host"}[r.judge.OnGPU()]
+	res.Verified = r.judge.Where()
 	for _, p := range parts {
 		if err := r.judge.Begin(p); err != nil {
 			return err
@@ -525,15 +508,7 @@ func (r *rank) verify(res *result, parts []drive.Area) error {
 			continue
 		}
 		if res.BadWords == 0 {
-			res.First = uint64(p.At-r.in)/8 + c.First
-			switch {
-			case 2*c.Poison > c.Bad:
-				res.Found = "poison"
-			case 2*c.Zero > c.Bad:
-				res.Found = "zeros"
-			default:
-				res.Found = "other"
-			}
+			res.First, res.Found = uint64(p.At-r.in)/8+c.First, c.Found()
 		}
 		res.BadWords += c.Bad
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
 // Options says how the collectives are run.
@@ -318,7 +319,7 @@ func (s *session) run(ctx context.Context, a arm) probe.Arm {
 	g.end()
 	g.describe(&result)
 	s.report.Remains = s.report.Remains || g.remains
-	result.Milliseconds = math.Round(time.Since(begun).Seconds()*1e4) / 10
+	result.Milliseconds = drive.RoundTo(time.Since(begun).Seconds()*1e3, 10)
 	s.hung = s.hung || result.Outcome == probe.Hang
 	s.report.Arms = append(s.report.Arms, result)
 	if first {
@@ -360,8 +361,6 @@ func (s *session) join() time.Duration {
 const maxWords = 300
 
 func printable(s string) string { return escape.Printable(s, maxWords) }
-
-func roundTo(v, parts float64) float64 { return math.Round(v*parts) / parts }
 
 func decode(raw json.RawMessage) (m message, ok bool) {
 	const maxMessage = 16 << 10

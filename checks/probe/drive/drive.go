@@ -6,12 +6,31 @@ package drive
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/gpudriver"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
+
+// Environment is added to that of each process that drives GPUs: compilers write nothing to the disk.
+func Environment() []string { return []string{"CUDA_CACHE_DISABLE=1", "AMD_COMGR_CACHE=0"} }
+
+// Numbered sends messages with their numbers from 1, so that the parent notices one that was lost, repeated or reordered.
+// One that cannot be sent leaves a gap.
+func Numbered[M any](send func(any) error, number func(m *M, n int)) func(M) {
+	var mu sync.Mutex // Messages leave in the order of their numbers.
+	n := 0
+	return func(m M) {
+		mu.Lock()
+		defer mu.Unlock()
+		n++
+		number(&m, n)
+		_ = send(m)
+	}
+}
 
 // The two APIs, as Report.API names them.
 const (
@@ -106,6 +125,23 @@ func startWith(d gpudriver.Driver, file string, tell func(stage string, l *Libra
 	}
 	return lib, nil
 }
+
+// Usable reports whether a time between two events can be one.
+func Usable(seconds float64) bool { return seconds > 0 && !math.IsInf(seconds, 1) } // NaN is not above 0.
+
+// AllocateMost allocates what n bytes of data need, or half of them and so on where a GPU is nearly full, but no fewer than
+// least; n is a multiple of align.
+func AllocateMost(d gpudriver.Driver, n, least, align uint64, need func(n uint64) uint64) (gpudriver.Pointer, uint64, error) {
+	for ; ; n = n / 2 &^ (align - 1) {
+		p, err := d.Alloc(need(n))
+		if err == nil || !errors.Is(err, gpudriver.OutOfMemory) || n/2 < least {
+			return p, n, err
+		}
+	}
+}
+
+// RoundTo rounds to 1/parts: a clock tells no more.
+func RoundTo(v, parts float64) float64 { return math.Round(v*parts) / parts }
 
 // ErrHang says that work did not end in time.
 var ErrHang = errors.New("not finished within the deadline")

@@ -33,6 +33,24 @@ type Comparison struct {
 	Word uint64
 }
 
+// What was found where other data should be.
+const (
+	FoundPoison = "poison"
+	FoundZeros  = "zeros"
+	FoundOther  = "other"
+)
+
+// Found says what stands where the data should be, for the most part.
+func (c Comparison) Found() string {
+	switch {
+	case 2*c.Poison > c.Bad:
+		return FoundPoison
+	case 2*c.Zero > c.Bad:
+		return FoundZeros
+	}
+	return FoundOther
+}
+
 const resultWords = 10
 
 func result(b []byte) (c Comparison) {
@@ -131,6 +149,14 @@ type Judge struct {
 type plant struct {
 	index, value uint64
 	from, words  uint64
+}
+
+// Where is what verifies: "gpu" or "host".
+func (j *Judge) Where() string {
+	if j.OnGPU() {
+		return "gpu"
+	}
+	return "host"
 }
 
 // OnGPU is true if the GPU itself fills and compares.

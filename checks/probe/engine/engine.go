@@ -450,21 +450,17 @@ func (g *gpu) lose(err error) {
 
 // allocate takes a GPU's memory, less on one that is nearly full, its stream and events.
 func (e *engine) allocate(g *gpu) error {
-	var err error
-	g.size = copyTimes * copyBytes
+	most := uint64(copyTimes * copyBytes)
 	switch {
 	case e.order.Mode == probe.Quick && !e.several:
-		g.size = checkBytes
+		most = checkBytes
 	case e.order.Mode == probe.Quick:
-		g.size /= 2
+		most /= 2
 	}
-	for ; ; g.size = g.size / 2 &^ (partAlign - 1) {
-		if g.out, err = e.d.Alloc(2*(g.size+guardBytes) + resultBytes); err == nil {
-			break
-		}
-		if !errors.Is(err, gpudriver.OutOfMemory) || g.size/2 < leastBytes {
-			return err
-		}
+	var err error
+	g.out, g.size, err = drive.AllocateMost(e.d, most, leastBytes, partAlign, func(n uint64) uint64 { return 2*(n+guardBytes) + resultBytes })
+	if err != nil {
+		return err
 	}
 	g.in = g.out + gpudriver.Pointer(g.size+guardBytes)
 	g.result = g.in + gpudriver.Pointer(g.size+guardBytes)

@@ -41,47 +41,46 @@ func (e *engine) bidirectional(t *probe.Transfer, a, b *gpu, seed uint64) error 
 	}
 	n = n / copyTimes &^ (partAlign - 1)
 	t.Bytes = int64(n)
+	type way struct {
+		from, to *gpu
+		seed     uint64
+	}
 	back := seed ^ 1<<63 // The other direction's own pattern.
 	e.seeds = append(e.seeds, back)
-	whole := copyTimes * n
-	if err := e.lay(a, b, whole, seed); err != nil {
-		return err
+	whole, ways := copyTimes*n, []way{{a, b, seed}, {b, a, back}}
+	for _, w := range ways {
+		if err := e.lay(w.from, w.to, whole, w.seed); err != nil {
+			return err
+		}
 	}
-	if err := e.lay(b, a, whole, back); err != nil {
-		return err
+	for _, w := range ways {
+		put := e.engineCopy(w.from, w.to)
+		// The copies use the parts of the buffer in turn.
+		if err := e.begin(w.from, bothTimes, func(time uint64, s gpudriver.Stream) error { return put(time%copyTimes*n, n, s) }); err != nil {
+			return err
+		}
 	}
-	// The copies use the parts of the buffer in turn.
-	in := func(put func(at, n uint64, s gpudriver.Stream) error) func(uint64, gpudriver.Stream) error {
-		return func(time uint64, s gpudriver.Stream) error { return put(time%copyTimes*n, n, s) }
+	var seconds []float64
+	for _, w := range ways {
+		took, err := e.end(w.from)
+		if err != nil {
+			return err
+		}
+		seconds = append(seconds, took)
 	}
-	if err := e.begin(a, bothTimes, in(e.engineCopy(a, b))); err != nil {
-		return err
+	for _, w := range ways {
+		if err := e.arrived(t, w.from, w.to, whole, w.seed); err != nil || t.Outcome != probe.OK {
+			return err
+		}
 	}
-	if err := e.begin(b, bothTimes, in(e.engineCopy(b, a))); err != nil {
-		return err
+	sum := 0.0
+	for _, took := range seconds {
+		if setRate(t, bothTimes*n, took, most(a, b)); t.GBps == nil {
+			return nil
+		}
+		sum += *t.GBps
 	}
-	there, err := e.end(a)
-	if err != nil {
-		return err
-	}
-	andBack, err := e.end(b)
-	if err != nil {
-		return err
-	}
-	if err := e.arrived(t, a, b, whole, seed); err != nil || t.Outcome != probe.OK {
-		return err
-	}
-	if err := e.arrived(t, b, a, whole, back); err != nil || t.Outcome != probe.OK {
-		return err
-	}
-	setRate(t, bothTimes*n, there, most(a, b))
-	if t.GBps == nil {
-		return nil
-	}
-	one := *t.GBps
-	if setRate(t, bothTimes*n, andBack, most(a, b)); t.GBps != nil {
-		t.GBps = new(one + *t.GBps)
-	}
+	t.GBps = &sum
 	return nil
 }
 

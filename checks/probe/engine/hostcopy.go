@@ -134,11 +134,11 @@ func (e *engine) quicker(g *gpu, put func() error) (float64, error) {
 		return e.timed(g, hostTimes, func(uint64, gpudriver.Stream) error { return put() })
 	}
 	first, err := time()
-	if err != nil || !usableTime(first) {
+	if err != nil || !drive.Usable(first) {
 		return first, err
 	}
 	second, err := time()
-	if err != nil || !usableTime(second) {
+	if err != nil || !drive.Usable(second) {
 		return second, err
 	}
 	return min(first, second), nil

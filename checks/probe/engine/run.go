@@ -22,25 +22,12 @@ const probeTask = "probe"
 
 func init() {
 	child.Register(probeTask, func(ctx context.Context, o order, send func(any) error) error {
-		e := newEngine(o, numbered(send))
+		e := newEngine(o, drive.Numbered(send, func(m *message, n int) { m.Number = n }))
 		e.askBusy = func() (map[string]probe.User, error) { return child.Receive[map[string]probe.User](ctx) }
 		e.askSlow = func() ([]string, error) { return child.Receive[[]string](ctx) }
 		e.send(message{Ended: new(e.run())})
 		return nil
 	})
-}
-
-// numbered numbers each message. One that cannot be sent leaves a gap, which the parent sees.
-func numbered(send func(any) error) func(message) {
-	var mu sync.Mutex // Messages leave in the order of their numbers.
-	n := 0
-	return func(m message) {
-		mu.Lock()
-		defer mu.Unlock()
-		n++
-		m.Number = n
-		_ = send(m)
-	}
 }
 
 // Options says how the probe is run.
@@ -74,11 +61,10 @@ type Options struct {
 // start of the driver takes seconds. The last only runs the control arm, whether data arrives through host memory.
 const maxChildren = 5
 
-// environment is added to gpudoctor's own for the child: nothing must be written to the disk (the compiler's cache), and
-// nothing may serialise what should run at once: fewer than 8 connections, CUDA's default, make streams wait for each other.
+// environment is added to gpudoctor's own for the child: nothing may serialise what should run at once: fewer than 8 connections, CUDA's default, make streams wait for each other.
 // (32 were tried: they make each context take five times as long, 0.98 s for 2 x H200, not 0.19.)
 func environment() []string {
-	env := []string{"CUDA_CACHE_DISABLE=1", "CUDA_LAUNCH_BLOCKING=0", "AMD_COMGR_CACHE=0", "HIP_LAUNCH_BLOCKING=0"}
+	env := append(drive.Environment(), "CUDA_LAUNCH_BLOCKING=0", "HIP_LAUNCH_BLOCKING=0")
 	if n, err := strconv.Atoi(os.Getenv("CUDA_DEVICE_MAX_CONNECTIONS")); err == nil && n < 8 {
 		env = append(env, "CUDA_DEVICE_MAX_CONNECTIONS=8")
 	}
@@ -341,7 +327,7 @@ func (s *session) device(d probe.Device) {
 func (s *session) enter(stage string) {
 	now := time.Now()
 	if s.stage != "" {
-		ms := math.Round(now.Sub(s.since).Seconds()*1e4) / 10
+		ms := drive.RoundTo(now.Sub(s.since).Seconds()*1e3, 10)
 		if i := slices.IndexFunc(s.report.Stages, func(x probe.Stage) bool { return x.Name == s.stage }); i >= 0 {
 			s.report.Stages[i].Milliseconds += ms
 		} else {

@@ -273,7 +273,7 @@ func (e *engine) verify(t *probe.Transfer, areas ...area) error {
 		if err := e.trusted(a.gpu, err); err != nil {
 			return err
 		}
-		t.Verified = map[bool]string{true: "gpu", false: "host"}[a.judge.OnGPU()]
+		t.Verified = a.judge.Where()
 		switch {
 		case c.Bad+c.Spilled == 0 || t.Outcome != probe.OK:
 		case i == 0:
@@ -306,10 +306,10 @@ func noteWrong(t *probe.Transfer, n uint64, c drive.Comparison, found string) {
 
 // What was found instead of the data.
 const (
-	foundPoison  = "poison"
-	foundZeros   = "zeros"
+	foundPoison  = drive.FoundPoison
+	foundZeros   = drive.FoundZeros
 	foundForeign = "foreign"
-	foundOther   = "other"
+	foundOther   = drive.FoundOther
 	foundSource  = "source"
 	foundOverrun = "overrun"
 )
@@ -325,18 +325,14 @@ var foundWords = map[string]string{
 
 // found says what stands where the pattern should be.
 func (e *engine) found(c drive.Comparison) string {
+	found := c.Found()
 	switch {
 	case c.Bad == 0:
 		return foundOverrun
-	case 2*c.Poison > c.Bad:
-		return foundPoison
-	case 2*c.Zero > c.Bad:
-		return foundZeros
-	}
-	if slices.ContainsFunc(e.seeds, func(s uint64) bool { return drive.PatternWord(s, c.First) == c.Word }) {
+	case found == foundOther && slices.ContainsFunc(e.seeds, func(s uint64) bool { return drive.PatternWord(s, c.First) == c.Word }):
 		return foundForeign
 	}
-	return foundOther
+	return found
 }
 
 // selfCheck has a GPU write a pattern that the host reads, and compare one that the host wrote.
@@ -408,16 +404,12 @@ func (e *engine) timed(g *gpu, times int, put func(time uint64, s gpudriver.Stre
 	return e.end(g)
 }
 
-func usableTime(seconds float64) bool {
-	return seconds > 0 && !math.IsInf(seconds, 1) // NaN is not above 0.
-}
-
 // rate is bytes in seconds as 10^9 bytes per second; 0 if the time is impossible.
 func rate(bytes uint64, seconds float64) float64 {
-	if !usableTime(seconds) {
+	if !drive.Usable(seconds) {
 		return 0
 	}
-	return roundTo(float64(bytes)/seconds/1e9, 100)
+	return drive.RoundTo(float64(bytes)/seconds/1e9, 100)
 }
 
 // setRate notes the rate at which the bytes of a transfer arrived. Where the driver's timer gave no time, or one in which no
@@ -427,7 +419,7 @@ func setRate(t *probe.Transfer, bytes uint64, seconds, most float64) {
 		return
 	}
 	switch r := rate(bytes, seconds); {
-	case !usableTime(seconds):
+	case !drive.Usable(seconds):
 		t.Outcome, t.Cause, t.GBps = probe.Unknown, probe.CauseClock, nil
 		t.Reason = fmt.Sprintf("every byte arrived, but the driver's timer measured %g ms, so the rate is not known", seconds*1e3)
 	case rate(bytes, seconds+timerSeconds) > most:
@@ -443,16 +435,13 @@ func setTime(t *probe.Transfer, seconds float64, rounds int) {
 	if t.Outcome != probe.OK {
 		return
 	}
-	if us := roundTo(seconds*1e6/float64(rounds), 1000); usableTime(seconds) && us > 0 && !math.IsInf(us, 1) {
+	if us := drive.RoundTo(seconds*1e6/float64(rounds), 1000); drive.Usable(seconds) && us > 0 && !math.IsInf(us, 1) {
 		t.Microseconds = &us
 		return
 	}
 	t.Outcome, t.Cause = probe.Unknown, probe.CauseClock
 	t.Reason = fmt.Sprintf("the data is correct, but the timer measured %g ms for %d rounds, so the latency is not known", seconds*1e3, rounds)
 }
-
-// roundTo rounds to 1/parts: the clock tells no more.
-func roundTo(v, parts float64) float64 { return math.Round(v*parts) / parts }
 
 // lay fills n bytes of a's out buffer, poisons as many of b's in buffer and those around them, and waits.
 func (e *engine) lay(a, b *gpu, n, seed uint64) error {
