@@ -54,15 +54,12 @@ type BetweenArm struct {
 
 // Run runs the collectives of an arm. It is led from here, and all ranks end together.
 func (b Between) Run(ctx context.Context) BetweenArm {
-	begun := time.Now()
 	s := &session{
 		options: Options{Patience: cmp.Or(b.Patience, deadline.Transfer), Start: cmp.Or(b.Start, deadline.Start), Join: cmp.Or(b.Join, deadline.Join), ReadLog: b.ReadLog},
 		report:  &probe.Collectives{},
 	}
-	var each [][]place
 	for i, seat := range b.Seats {
-		p := place{Rank: i, GPU: seat.GPU}
-		s.places, each = append(s.places, p), append(each, []place{p})
+		s.places = append(s.places, place{Rank: i, GPU: seat.GPU})
 		s.report.GPUs = append(s.report.GPUs, seat.Node+" "+seat.GPU)
 	}
 	g := newGroup(s, order{Ranks: len(b.Seats), Bytes: betweenPlan.largest(), Patience: s.options.Patience}, nil, nil)
@@ -73,16 +70,12 @@ func (b Between) Run(ctx context.Context) BetweenArm {
 		}
 		return b.Launch(ctx, b.Seats[at.Rank].Node, start, spec.Input, spec.Receive)
 	}
-	g.start(ctx, each)
-	g.work(ctx, betweenPlan)
-	g.end()
 	a := BetweenArm{Arm: probe.Arm{Name: probe.ArmConfigured}, Logs: map[string]string{}}
-	g.describe(&a.Arm)
+	g.run(ctx, slices.Collect(slices.Chunk(s.places, 1)), betweenPlan, &a.Arm)
 	a.Blamed = g.blamed
 	for i, m := range slices.Backward(g.members) {
 		a.Logs[b.Seats[i].Node] = m.result.Stdout
 	}
-	a.Milliseconds = drive.RoundTo(time.Since(begun).Seconds()*1e3, 10)
 	return a
 }
 

@@ -71,6 +71,16 @@ func newGroup(s *session, o order, env, unset []string) *group {
 	return &group{session: s, order: o, env: env, unset: unset, events: make(chan event, 256)}
 }
 
+// run runs a plan with a process for each of some places, and says how it went.
+func (g *group) run(ctx context.Context, each [][]place, todo plan, a *probe.Arm) {
+	begun := time.Now()
+	g.start(ctx, each)
+	g.work(ctx, todo)
+	g.end()
+	g.describe(a)
+	a.Milliseconds = drive.RoundTo(time.Since(begun).Seconds()*1e3, 10)
+}
+
 func (g *group) start(ctx context.Context, each [][]place) {
 	ctx, g.stop = context.WithCancel(ctx)
 	for _, places := range each {
@@ -106,9 +116,6 @@ func (g *group) startOne(ctx context.Context, m *member) {
 			case <-ctx.Done():
 			}
 		},
-	}
-	if own := g.session.ownEnv; own != nil && len(m.places) == 1 {
-		spec.Env = append(spec.Env, own(m.places[0].Rank)...)
 	}
 	spec.Env = append(slices.DeleteFunc(spec.Env, isLogVariable), logLevel...)
 	g.ended.Go(func() {

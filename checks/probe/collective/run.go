@@ -20,7 +20,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
-	"github.com/gpudoctor/gpudoctor/checks/probe/drive"
 )
 
 // Options says how the collectives are run.
@@ -84,8 +83,6 @@ type session struct {
 	tried time.Time
 	// launch starts the process of a rank and waits for its end; nil starts it here.
 	launch func(ctx context.Context, at place, spec child.Spec) (child.Result, error)
-	// ownEnv is added to the environment of one rank alone; tests set it.
-	ownEnv func(rank int) []string
 }
 
 // Run runs the collectives. Whatever the library and the driver do is part of the report.
@@ -292,7 +289,6 @@ func (s *session) run(ctx context.Context, a arm) probe.Arm {
 	if s.options.Progress != nil {
 		s.options.Progress(strings.TrimSpace(a.name + " " + strings.Join(a.unset, ", ")))
 	}
-	begun := time.Now()
 	result := probe.Arm{Name: a.name, Set: a.set, Unset: a.unset}
 	set, unset := s.environmentOf(a)
 	todo := a.todo
@@ -304,22 +300,15 @@ func (s *session) run(ctx context.Context, a arm) probe.Arm {
 	case todo == nil:
 		todo = armPlan
 	}
-	each := [][]place{s.places}
-	if !a.inProcess {
-		each = nil
-		for _, p := range s.places {
-			each = append(each, []place{p})
-		}
+	together := 1
+	if a.inProcess {
+		together = len(s.places)
 	}
 	g := newGroup(s, order{
 		API: s.api, Library: s.library, Ranks: len(s.places), Bytes: todo.largest(), Patience: s.options.Patience, Files: s.options.FilesLimit,
 	}, set, unset)
-	g.start(ctx, each)
-	g.work(ctx, todo)
-	g.end()
-	g.describe(&result)
+	g.run(ctx, slices.Collect(slices.Chunk(s.places, together)), todo, &result)
 	s.report.Remains = s.report.Remains || g.remains
-	result.Milliseconds = drive.RoundTo(time.Since(begun).Seconds()*1e3, 10)
 	s.hung = s.hung || result.Outcome == probe.Hang
 	s.report.Arms = append(s.report.Arms, result)
 	if first {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -252,8 +251,8 @@ func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index in
 	if err != nil {
 		return err
 	}
-	t.Outcome, t.Reason, t.BadBytes, t.FirstBad, t.Found, t.Verified = answer.Outcome, answer.Reason, answer.BadBytes, answer.FirstBad, answer.Found, answer.Verified
-	t.ErrorCode, t.ErrorName, t.Call, t.Cause = answer.ErrorCode, answer.ErrorName, answer.Call, answer.Cause
+	answer.Test, answer.Source, answer.Destination, answer.Way, answer.Bytes, answer.LastBad = t.Test, t.Source, t.Destination, t.Way, t.Bytes, nil
+	*t = *answer
 	setRate(t, copyTimes*n, seconds, most(a, e.gpus[e.index(s.Address)]))
 	return nil
 }
@@ -264,13 +263,19 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
+	var out []string
+	for _, g := range e.gpus {
+		if g.Outcome != probe.OK {
+			out = append(out, g.Address)
+		}
+	}
 	o := &ownerProcess{demands: make(chan any, 1), answers: make(chan ownerMessage, 4), socket: ours, stop: stop, ended: make(chan struct{})}
 	go func() {
 		defer close(o.ended)
 		defer theirs.Close() //nolint:errcheck // The child has a copy of its own.
 		var err error
 		o.end, err = child.Run(ctx, child.Spec{
-			Task: ownerTask, Args: order{Mode: e.order.Mode, API: e.d.Names.API, Patience: e.order.Patience, Leave: e.out()}, Files: []*os.File{theirs}, Input: o.demands,
+			Task: ownerTask, Args: order{Mode: e.order.Mode, API: e.d.Names.API, Patience: e.order.Patience, Leave: out}, Files: []*os.File{theirs}, Input: o.demands,
 			Receive: func(raw json.RawMessage) {
 				var m ownerMessage
 				if json.Unmarshal(raw, &m) == nil {
@@ -286,17 +291,6 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 		}
 	}()
 	return o, nil
-}
-
-func (e *engine) out() []string {
-	var out []string
-	for _, g := range e.gpus {
-		if g.Outcome != probe.OK {
-			out = append(out, g.Address)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 func (o *ownerProcess) next(patience time.Duration) (ownerMessage, error) {

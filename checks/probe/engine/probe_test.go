@@ -86,28 +86,22 @@ func TestQuick(t *testing.T) { eachAPI(t, drive.CUDA, quick) }
 
 func quick(t *testing.T, api string) {
 	t.Helper()
-	start := map[string]string{drive.CUDA: drive.StageInit, drive.HIP: drive.StageInitHIP}[api]
 	healthy := []string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}
 	for _, c := range []struct {
 		name, faults string
-		outcome      probe.Outcome
-		stage        string
 		want         []string
 	}{
-		{"healthy", "", probe.OK, "", healthy},
-		{"a copy hangs", "hang-copy@0>1", probe.OK, "", []string{"copy: hang ok", "sm-store: hang ok", "sm-load: hang ok", "host-staged: ok"}},
-		{"no linker", "error-link-create=801", probe.OK, "", healthy},
-		{"the linker takes no PTX", "error-link-add=218", probe.OK, "", healthy},
-		{"the linker makes nothing", "error-link-complete=1@1", probe.OK, "", healthy},
-		{"a linker that is not left", "error-link-destroy=1", probe.OK, "", healthy},
-		{"neither linker nor kernels", "error-link-add=221,error-module=221", probe.OK, "", []string{"copy: ok ok"}},
-		{"hang in init", "hang-init", probe.Hang, start, nil},
-		{"hang in cleanup", "hang-cleanup", probe.Hang, stageCleanup, healthy},
+		{"healthy", "", healthy},
+		{"no linker", "error-link-create=801", healthy},
+		{"the linker takes no PTX", "error-link-add=218", healthy},
+		{"the linker makes nothing", "error-link-complete=1@1", healthy},
+		{"a linker that is not left", "error-link-destroy=1", healthy},
+		{"neither linker nor kernels", "error-link-add=221,error-module=221", []string{"copy: ok ok"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := simulateAPI(t, api, probe.Quick, "2", c.faults, nil)
-			expect.That(t, r.Outcome == c.outcome && (c.stage == "" || r.Stage == c.stage), "outcome %s in stage %q (%s), want %s in %q", r.Outcome, r.Stage, r.Reason, c.outcome, c.stage)
+			expect.That(t, r.Outcome == probe.OK, "outcome %s in stage %q (%s)", r.Outcome, r.Stage, r.Reason)
 			expect.NoDiff(t, c.want, outcomes(r), "transfers")
 			for _, x := range r.Transfers {
 				expect.That(t, x.Outcome != probe.OK || x.Verified != "", "%s %s -> %s is ok and was not verified", x.Test, x.Source, x.Destination)
@@ -215,13 +209,6 @@ func TestHIP(t *testing.T) {
 		r := expect.Value(Run(t.Context(), Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + drivers.Build(t, "hip")}}))(t)
 		expect.That(t, r.Outcome == probe.OK && r.API == drive.HIP && len(r.Transfers) == 6 && r.DriverVersion == "6.2.41133", "outcome %s of %q: %s", r.Outcome, r.API, r.Reason)
 	})
-}
-
-// TestNoDriver checks that a machine without a driver gives an unknown.
-func TestNoDriver(t *testing.T) {
-	t.Parallel()
-	r := expect.Value(Run(t.Context(), Options{Mode: probe.Quick, Env: []string{"LD_LIBRARY_PATH=" + t.TempDir()}}))(t)
-	expect.That(t, r.Outcome == probe.Unknown && strings.Contains(r.Reason, "libcuda.so.1"), "outcome %s: %s", r.Outcome, r.Reason)
 }
 
 // TestBusy checks that a GPU in use is left alone, and that this is said.
