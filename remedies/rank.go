@@ -207,7 +207,7 @@ func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate 
 	}
 	list = joined(list)
 	for _, c := range list {
-		c.filler = newFiller(c.cures, here.Recheck).here(here)
+		c.filler = newFiller(c.cures, here.Recheck)
 		c.apply = c.filler.apply(c.remedy.Apply)
 		if proof, tried := triedBy(here.Facts, c.apply); tried {
 			c.proof = &proof
