@@ -189,11 +189,6 @@ func (f *fitting) containers() {
 		f.hold(Withheld{Setting: flag, Reason: InForce})
 		return true
 	})
-	for name, value := range podVariables(f.apply.Kubernetes) {
-		if _, has := f.here.hasVariable(name, value); has {
-			f.apply.Kubernetes = ""
-		}
-	}
 	if flags > 0 && len(f.apply.Docker) == 0 {
 		f.apply.Kubernetes, f.apply.Runtimes = "", nil // They say the same.
 	}

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -400,21 +398,6 @@ func passes(l *facts.Launch, name string) bool {
 			source, target, _ := strings.Cut(m, ":")
 			return source == target && isIn(source)
 		})
-}
-
-// podVariables are the variables that a fragment of a pod's description sets.
-func podVariables(fragment string) map[string]string {
-	var pod struct {
-		Env []struct{ Name, Value string } `yaml:"env"`
-	}
-	if yaml.Unmarshal([]byte(fragment), &pod) != nil {
-		return nil
-	}
-	set := map[string]string{}
-	for _, v := range pod.Env {
-		set[v.Name] = v.Value
-	}
-	return set
 }
 
 // Edit is a line to take out of a file.
