@@ -15,9 +15,7 @@ func (c *candidate) edit(here Situation) {
 	for _, name := range c.apply.Unset {
 		edits := here.editable(name)
 		for _, e := range edits {
-			if !slices.Contains(c.apply.Edits, e) {
-				c.apply.Edits = append(c.apply.Edits, e)
-			}
+			c.apply.Edits = appendNew(c.apply.Edits, e)
 			wanted[e.needsOf()] = true
 		}
 		if len(edits) == 0 || here.inEnvironment(name) {

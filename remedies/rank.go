@@ -76,6 +76,9 @@ type Ranking struct {
 // for its own findings. No advice sets what is in force already, and no two advices set
 // and unset one variable.
 func (s *Set) Rank(findings []rules.Finding, here Situation) Ranking {
+	if here.Facts == nil {
+		here.Facts = &facts.Facts{}
+	}
 	findings = slices.Clone(findings)
 	slices.SortStableFunc(findings, rules.Finding.Compare)
 	candidates := s.candidates(findings, here)
