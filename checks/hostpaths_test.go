@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
+	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -113,24 +114,29 @@ func TestCompareBenchmarks(t *testing.T) {
 	}
 }
 
+// h100Name is the model of its GPUs.
+const h100Name = "NVIDIA H100 80GB HBM3"
+
+// recorded is a machine in fixtures/hosts.
+func recorded(t *testing.T, name string) *host.Memory {
+	t.Helper()
+	return expect.Value(host.Parse(name, expect.Value(fixtures.Example(name))(t)))(t)
+}
+
 // gatherCloud is the topology of the machine with EFA.
 func gatherCloud(t *testing.T) *facts.Facts {
 	t.Helper()
-	tree, _ := checktest.EightWithEFA()
-	f := gatherTopology(t, checktest.MemoryOf(tree), &facts.GPUFacts{})
+	f := gatherTopology(t, recorded(t, "model-p5"), &facts.GPUFacts{})
 	f.NICs = &facts.NICFacts{}
 	return f
 }
 
-// TestNearest checks, of each modelled machine, that no NIC or drive is nearer to a GPU than those that are
+// TestNearest checks, of each recorded machine, that no NIC or drive is nearer to a GPU than those that are
 // called the nearest, that the path of a pair does not depend on its direction, and that without one device the
 // paths of the others stay.
 func TestNearest(t *testing.T) {
-	eight, _, _ := checktest.EightGPU()
-	cloud, _ := checktest.EightWithEFA()
-	flat, _ := checktest.FlatVM(8)
-	for name, tree := range map[string]*checktest.Tree{"EightGPU": eight, "EightWithEFA": cloud, "FlatVM": flat} {
-		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
+	for _, name := range fixtures.Examples() {
+		f := gatherTopology(t, recorded(t, name), nil)
 		topology := newTopology(f)
 		for _, g := range affinity.Of(f) {
 			for _, p := range f.Links.Pairs {

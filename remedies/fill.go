@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/mod/semver"
-
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -20,9 +18,6 @@ import (
 //	{{with .name}}              at the beginning of a list item: it stands only
 //	                            where the param is known
 //	{{without .name}}           the same, where it is not
-//	{{before .name 2.21}}       the same, unless the versions that the param holds are
-//	                            all known to be 2.21 or later
-//	{{since .name 2.21}}        the same, unless they are all known to be earlier
 //	{{check}}                   the command that judges the same rules again
 var (
 	placeholder = lazy.New(`\{\{(?:\.([a-z][a-z0-9_]*)(?: \| join "([^"{}]*)")?(?: \| else "([^"{}]*)")?|(check))\}\}`)
@@ -31,10 +26,13 @@ var (
 	anyConditions = lazy.New("(?:" + aCondition + ")+")
 )
 
-const aCondition = `\{\{(?:(with|without) \.([a-z][a-z0-9_]*)|(before|since) \.([a-z][a-z0-9_]*) ([0-9]+(?:\.[0-9]+)*))\}\}`
+const aCondition = `\{\{with(out)? \.([a-z][a-z0-9_]*)\}\}`
 
-// when is a parsed condition.
-type when struct{ word, name, version string }
+// when is a parsed condition: a param is known, or is not.
+type when struct {
+	name    string
+	without bool
+}
 
 // conditionsOf reads the conditions that a template begins with, all of which must hold,
 // and what is behind them.
@@ -44,23 +42,9 @@ func conditionsOf(template string) (all []when, rest string) {
 		if m == nil {
 			return all, template
 		}
-		all = append(all, when{word: m[1] + m[3], name: m[2] + m[4], version: m[5]})
+		all = append(all, when{m[2], m[1] != ""})
 		template = template[len(m[0]):]
 	}
-}
-
-// holds reports whether a condition holds for the values of its param.
-func (w when) holds(values []string) bool {
-	earlier := func(v string) bool { return semver.Compare("v"+v, "v"+w.version) < 0 }
-	switch w.word {
-	case "with":
-		return len(values) > 0
-	case "without":
-		return len(values) == 0
-	case "before":
-		return len(values) == 0 || slices.ContainsFunc(values, earlier)
-	}
-	return len(values) == 0 || slices.ContainsFunc(values, func(v string) bool { return !earlier(v) })
 }
 
 // slot is a placeholder in a template.
@@ -112,7 +96,7 @@ func Unfilled(template string) string {
 		all, _ := conditionsOf(found)
 		var unknown []string
 		for _, when := range all {
-			if when.word == "without" {
+			if when.without {
 				unknown = append(unknown, when.name)
 			}
 		}
@@ -251,20 +235,6 @@ type filler struct {
 	check  string   // The command that judges the findings' rules again.
 }
 
-// here returns the filler with the params that follow from the facts: "nccl" are the
-// versions of NCCL that logs state.
-func (f filler) here(s Situation) filler {
-	if s.Facts == nil {
-		return f
-	}
-	for _, p := range s.Facts.Software {
-		if p.Name == "nccl" && (p.Manager == "log" || p.Manager == "torch") {
-			f.merged.add(map[string]any{p.Name: p.Version})
-		}
-	}
-	return f
-}
-
 func newFiller(findings []rules.Finding, again Recheck) filler {
 	f := filler{merged: paramsOf(findings)}
 	f.check = again.Command(f.merged["rules"]...)
@@ -280,7 +250,7 @@ func (f filler) fill(template string, p params) (text string, ok bool) {
 	ok = true
 	conditions, template := conditionsOf(template)
 	for _, when := range conditions {
-		ok = ok && when.holds(f.merged.values(when.name))
+		ok = ok && when.without == (len(f.merged.values(when.name)) == 0)
 	}
 	text = placeholder.Get().ReplaceAllStringFunc(template, func(found string) string {
 		s := slotOf(found)

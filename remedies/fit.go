@@ -15,9 +15,7 @@ func (c *candidate) edit(here Situation) {
 	for _, name := range c.apply.Unset {
 		edits := here.editable(name)
 		for _, e := range edits {
-			if !slices.Contains(c.apply.Edits, e) {
-				c.apply.Edits = append(c.apply.Edits, e)
-			}
+			c.apply.Edits = appendNew(c.apply.Edits, e)
 			wanted[e.needsOf()] = true
 		}
 		if len(edits) == 0 || here.inEnvironment(name) {
@@ -189,11 +187,6 @@ func (f *fitting) containers() {
 		f.hold(Withheld{Setting: flag, Reason: InForce})
 		return true
 	})
-	for name, value := range podVariables(f.apply.Kubernetes) {
-		if _, has := f.here.hasVariable(name, value); has {
-			f.apply.Kubernetes = ""
-		}
-	}
 	if flags > 0 && len(f.apply.Docker) == 0 {
 		f.apply.Kubernetes, f.apply.Runtimes = "", nil // They say the same.
 	}

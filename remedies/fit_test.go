@@ -133,7 +133,6 @@ func TestForms(t *testing.T) {
 		Kubernetes: "env:\n  - {name: A, value: \"x\"}\n  - {name: B, value: \"2\"}\n",
 		Slurm:      []string{"#SBATCH --export=ALL,A=x,B=2"},
 	}, got, "forms")
-	expect.NoDiff(t, got.Environment, podVariables(got.Kubernetes), "a pod reads")
 }
 
 // TestRemovalsApart checks that variables which are removed in different ways are

@@ -72,7 +72,7 @@ func TestLasts(t *testing.T) {
 // TestNVLSLoss checks that what it costs to do without NVLink SHARP is said once,
 // in the rules, and that the remedies say the same.
 func TestNVLSLoss(t *testing.T) {
-	stated := data.Variables().Losses["nvls"]
+	stated := data.Read[struct{ Losses map[string]string }]("variables").Losses["nvls"]
 	found := 0
 	for _, r := range builtin(t).Remedies() {
 		if r.Apply.Environment["NCCL_NVLS_ENABLE"] == "0" || r.Apply.Environment["NCCL_CUMEM_ENABLE"] == "0" {

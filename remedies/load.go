@@ -196,7 +196,7 @@ func checkUnknown(fault func(hint, format string, args ...any), r *Remedy) {
 	r.Apply.walk(func(text string) {
 		conditions, _ := conditionsOf(text)
 		for _, when := range conditions {
-			without[when.name] = without[when.name] || when.word == "without"
+			without[when.name] = without[when.name] || when.without
 		}
 	})
 	noted := map[string]bool{}

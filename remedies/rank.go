@@ -76,6 +76,9 @@ type Ranking struct {
 // for its own findings. No advice sets what is in force already, and no two advices set
 // and unset one variable.
 func (s *Set) Rank(findings []rules.Finding, here Situation) Ranking {
+	if here.Facts == nil {
+		here.Facts = &facts.Facts{}
+	}
 	findings = slices.Clone(findings)
 	slices.SortStableFunc(findings, rules.Finding.Compare)
 	candidates := s.candidates(findings, here)
@@ -207,7 +210,7 @@ func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate 
 	}
 	list = joined(list)
 	for _, c := range list {
-		c.filler = newFiller(c.cures, here.Recheck).here(here)
+		c.filler = newFiller(c.cures, here.Recheck)
 		c.apply = c.filler.apply(c.remedy.Apply)
 		if proof, tried := triedBy(here.Facts, c.apply); tried {
 			c.proof = &proof

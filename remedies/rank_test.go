@@ -297,33 +297,6 @@ func TestUnfilled(t *testing.T) {
 	}
 }
 
-// TestVersionConditions checks, for all versions that may be known, which branches of a
-// remedy stand: the one that fits, and both where nothing or both is known.
-func TestVersionConditions(t *testing.T) {
-	items := []string{"{{before .nccl 2.21}}old", "{{since .nccl 2.21}}new"}
-	for _, tt := range []struct{ known, want string }{
-		{"", "old new"},
-		{"2.20", "old"},
-		{"2.20.5+cuda12.4", "old"},
-		{"2.9.6", "old"},
-		{"2.21", "new"},
-		{"2.21.0", "new"},
-		{"2.21.5+cuda12.4", "new"},
-		{"2.100.1", "new"},
-		{"3", "new"},
-		{"2.20.5 2.27.3", "old new"},
-		{"2.18.1 2.20.5", "old"},
-		{"2.21.5 2.27.3", "new"},
-	} {
-		f := &facts.Facts{Software: []facts.Package{{Name: "nccl", Manager: "dpkg", Version: "2.19.3"}, {Name: "rccl", Manager: "log", Version: "2.19.3"}}}
-		for version := range strings.FieldsSeq(tt.known) {
-			f.Software = append(f.Software, facts.Package{Name: "nccl", Manager: "log", Version: version})
-		}
-		expect.Equal(t, tt.want, strings.Join(newFiller(nil, Recheck{}).here(Situation{Facts: f}).list(items), " "), "with %q", tt.known)
-	}
-	expect.Equal(t, "old new", strings.Join(newFiller(nil, Recheck{}).here(Situation{}).list(items), " "), "without facts")
-}
-
 // TestSuiting checks which form of a remedy the facts call for.
 func TestSuiting(t *testing.T) {
 	said := func(program string) *facts.Facts {

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -53,40 +51,38 @@ type setting struct {
 	place Place
 }
 
-// settings are the values of a variable that are in force: for the process that
-// reads them, or for a job that is described.
-func (s Situation) settings(name string) []setting {
-	if s.Facts == nil {
+// variables are what the environment and files say of a variable.
+func (s Situation) variables(name string) []facts.Variable {
+	if s.Facts.Env == nil {
 		return nil
 	}
-	var all []setting
-	add := func(n setting) {
-		if !slices.Contains(all, n) {
-			all = append(all, n)
-		}
-	}
-	if s.Facts.Env != nil {
-		for _, v := range s.Facts.Env.Variables {
-			if v.Name == name && v.Effective {
-				add(setting{v.Value, s.placeOf(v)})
-			}
+	return slices.DeleteFunc(slices.Clone(s.Facts.Env.Variables), func(v facts.Variable) bool { return v.Name != name })
+}
+
+// settings are the values of a variable that are in force: for the process that
+// reads them, or for a job that is described.
+func (s Situation) settings(name string) (all []setting) {
+	for _, v := range s.variables(name) {
+		if v.Effective {
+			all = appendNew(all, setting{v.Value, s.placeOf(v)})
 		}
 	}
 	for _, l := range s.Facts.Launches {
 		value, set := l.Variables[name]
 		known := slices.ContainsFunc(all, func(o setting) bool { return o.value == value && o.place.File == l.Source })
-		if set && !known && !s.tried(name, value) {
-			add(setting{value, Place{l.Kind, l.Source, l.Line}})
+		tried := slices.ContainsFunc(s.variables(name), func(v facts.Variable) bool { return v.Trial && v.Value == value }) // Only as an experiment.
+		if set && !known && !tried {
+			all = appendNew(all, setting{value, Place{l.Kind, l.Source, l.Line}})
 		}
 	}
 	return all
 }
 
-// tried reports whether a variable was set only as an experiment.
-func (s Situation) tried(name, value string) bool {
-	return s.Facts.Env != nil && slices.ContainsFunc(s.Facts.Env.Variables, func(v facts.Variable) bool {
-		return v.Trial && v.Name == name && v.Value == value
-	})
+func appendNew[T comparable](list []T, v T) []T {
+	if slices.Contains(list, v) {
+		return list
+	}
+	return append(list, v)
 }
 
 // placeOf returns where a variable is set.
@@ -138,32 +134,18 @@ func kindOf(t facts.Text) string {
 
 // editable are the lines of files that give a variable its value in force: also
 // those that another line overrides, since they take effect once that one is removed.
-func (s Situation) editable(name string) []Edit {
-	if s.Facts == nil {
-		return nil
-	}
-	var all []Edit
-	inForce := func(value string) bool {
-		return slices.ContainsFunc(s.settings(name), func(n setting) bool { return n.value == value })
-	}
-	add := func(e Edit) {
-		if !slices.Contains(all, e) {
-			all = append(all, e)
-		}
-	}
-	if s.Facts.Env != nil {
-		for _, v := range s.Facts.Env.Variables {
-			p := s.placeOf(v)
-			if v.Name == name && inForce(v.Value) && p.Kind != "environment" && p.Kind != "text" {
-				add(Edit{Place: p, Remove: name + "=" + v.Value})
-			}
+func (s Situation) editable(name string) (all []Edit) {
+	inForce := s.settings(name)
+	for _, v := range s.variables(name) {
+		p := s.placeOf(v)
+		if p.Kind != "environment" && p.Kind != "text" && slices.ContainsFunc(inForce, func(n setting) bool { return n.value == v.Value }) {
+			all = appendNew(all, Edit{Place: p, Remove: name + "=" + v.Value})
 		}
 	}
 	for _, l := range s.Facts.Launches {
 		value, set := l.Variables[name]
-		known := slices.ContainsFunc(all, func(e Edit) bool { return e.File == l.Source })
-		if set && !known {
-			add(Edit{Place: Place{l.Kind, l.Source, l.Line}, Remove: name + "=" + value})
+		if set && !slices.ContainsFunc(all, func(e Edit) bool { return e.File == l.Source }) {
+			all = append(all, Edit{Place: Place{l.Kind, l.Source, l.Line}, Remove: name + "=" + value})
 		}
 	}
 	return all
@@ -273,9 +255,6 @@ func sameValue(a, b string) bool {
 // hasKernelParameter reports whether a parameter is on the kernel's command
 // line already, as the only value or in a list of the same key.
 func (s Situation) hasKernelParameter(parameter string) bool {
-	if s.Facts == nil {
-		return false
-	}
 	var line []string
 	if s.Facts.Host != nil {
 		line = append(line, s.Facts.Host.CommandLine...)
@@ -292,7 +271,7 @@ func (s Situation) hasKernelParameter(parameter string) bool {
 
 // hasSysctl reports whether a setting of the kernel has a value already.
 func (s Situation) hasSysctl(name, value string) bool {
-	if s.Facts == nil || s.Facts.NUMA == nil || s.Facts.NUMA.Balancing == nil {
+	if s.Facts.NUMA == nil || s.Facts.NUMA.Balancing == nil {
 		return false
 	}
 	return name == "kernel.numa_balancing" && strconv.Itoa(*s.Facts.NUMA.Balancing) == value
@@ -302,7 +281,7 @@ func (s Situation) hasSysctl(name, value string) bool {
 // amdgpu pcie_p2p=1".
 func (s Situation) hasModuleOption(line string) bool {
 	parts := strings.Fields(line)
-	if s.Facts == nil || s.Facts.GPUs == nil || len(parts) != 3 || parts[0] != "options" {
+	if s.Facts.GPUs == nil || len(parts) != 3 || parts[0] != "options" {
 		return false
 	}
 	name, value, _ := strings.Cut(parts[2], "=")
@@ -325,9 +304,6 @@ var containers = []string{"docker-run", "compose", "kubernetes", "docker-inspect
 // hasContainerFlag reports whether every described container already has what
 // a flag of docker run asks for.
 func (s Situation) hasContainerFlag(flag string) bool {
-	if s.Facts == nil {
-		return false
-	}
 	if setting, ok := strings.CutPrefix(flag, "-e "); ok {
 		name, value, _ := strings.Cut(setting, "=")
 		_, has := s.hasVariable(name, value)
@@ -400,21 +376,6 @@ func passes(l *facts.Launch, name string) bool {
 			source, target, _ := strings.Cut(m, ":")
 			return source == target && isIn(source)
 		})
-}
-
-// podVariables are the variables that a fragment of a pod's description sets.
-func podVariables(fragment string) map[string]string {
-	var pod struct {
-		Env []struct{ Name, Value string } `yaml:"env"`
-	}
-	if yaml.Unmarshal([]byte(fragment), &pod) != nil {
-		return nil
-	}
-	set := map[string]string{}
-	for _, v := range pod.Env {
-		set[v.Name] = v.Value
-	}
-	return set
 }
 
 // Edit is a line to take out of a file.

@@ -52,7 +52,7 @@ func triedBy(f *facts.Facts, a Apply) (p Proof, tried bool) {
 
 // armOf is the first arm, and one that did exactly what a remedy does: of several, one that works.
 func armOf(f *facts.Facts, a Apply) (first, arm *probe.Arm) {
-	if f == nil || f.Collectives == nil || len(f.Collectives.Arms) == 0 || len(a.Environment)+len(a.Unset) == 0 {
+	if f.Collectives == nil || len(f.Collectives.Arms) == 0 || len(a.Environment)+len(a.Unset) == 0 {
 		return nil, nil
 	}
 	all := f.Collectives.Arms

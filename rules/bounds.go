@@ -3,7 +3,6 @@ package rules
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -35,10 +34,10 @@ const (
 // refusedFunctions are the functions that no rule may call, in addition to those whose result does not
 // follow from the facts: those that read foreign formats or keys, which facts do not
 // contain, and those whose work is unbounded (graph.reachable_paths,
-// regex.globs_match, templates).
+// regex.globs_match, templates) or grows out of proportion to their arguments and that no built-in rule calls.
 var refusedFunctions = []string{
-	"crypto.", "glob.", "graph.reachable_paths", "graphql.", "io.jwt.", "json.unmarshal", "providers.", "regex.globs_match",
-	"regex.template_match", "rego.parse_module", "strings.render_template", "yaml.",
+	"bits.lsh", "crypto.", "glob.", "graph.reachable_paths", "graphql.", "io.jwt.", "json.unmarshal", "providers.", "regex.globs_match",
+	"regex.template_match", "rego.parse_module", "strings.render_template", "strings.replace_n", "units.parse_bytes", "yaml.",
 }
 
 // callBound returns what is wrong with the operands of a call; empty if nothing is.
@@ -48,10 +47,9 @@ type callBound func(operands []*ast.Term) string
 var callBounds = map[string]callBound{
 	"array.concat":  inElements,
 	"array.flatten": inBytes,
-	"bits.lsh":      allBounds(inNumbers, func(o []*ast.Term) string { return atMost("bits", o[1], 4096) }),
 	"sprintf":       allBounds(inBytes, inFormat),
-	"units.parse":   inUnits, "units.parse_bytes": inUnits, "to_number": inUnits,
-	"replace": allBounds(inBytes, inReplaced), "regex.replace": allBounds(inBytes, inPattern(1), inReplaced), "strings.replace_n": allBounds(inBytes, inReplacedN),
+	"units.parse":   inUnits, "to_number": inUnits,
+	"replace": allBounds(inBytes, inReplaced), "regex.replace": allBounds(inBytes, inPattern(1), inReplaced),
 	"regex.match": allBounds(inBytes, inPattern(0)), "regex.split": allBounds(inBytes, inPattern(0)), "regex.find_n": allBounds(inBytes, inPattern(0)),
 	"regex.find_all_string_submatch_n": allBounds(inBytes, inPattern(0)), "regex.is_valid": allBounds(inBytes, inPattern(0)), "re_match": allBounds(inBytes, inPattern(0)),
 }
@@ -182,15 +180,6 @@ func inUnits(operands []*ast.Term) string {
 	return ""
 }
 
-func atMost(what string, t *ast.Term, most int) string {
-	if n, ok := t.Value.(ast.Number); ok {
-		if f, ok := n.Float64(); !ok || math.Abs(f) > float64(most) {
-			return fmt.Sprintf("more than %d %s", most, what)
-		}
-	}
-	return ""
-}
-
 // inPattern checks that the operand at that place is a regular expression of bounded length.
 func inPattern(at int) callBound {
 	return func(operands []*ast.Term) string {
@@ -206,19 +195,6 @@ func inReplaced(operands []*ast.Term) string {
 	text, _ := operands[0].Value.(ast.String)
 	replacement, _ := operands[2].Value.(ast.String)
 	return boundProduct(len(text)+1, len(replacement)+1)
-}
-
-// inReplacedN is the same for several replacements, keyed by what they replace.
-func inReplacedN(operands []*ast.Term) string {
-	text, _ := operands[1].Value.(ast.String)
-	longest := 0
-	if replacements, ok := operands[0].Value.(ast.Object); ok {
-		replacements.Foreach(func(_, value *ast.Term) {
-			replacement, _ := value.Value.(ast.String)
-			longest = max(longest, len(replacement))
-		})
-	}
-	return boundProduct(len(text)+1, longest+1)
 }
 
 func boundProduct(a, b int) string {

@@ -19,7 +19,12 @@ func TestExperiments(t *testing.T) {
 	s := compiledSet(t)
 	values := map[string]string{"NCCL_P2P_LEVEL": "LOC", "NCCL_SOCKET_IFNAME": "eth0", "GLOO_SOCKET_IFNAME": "eth0", "TP_SOCKET_IFNAME": "eth0", "NCCL_IB_HCA": "mlx5_0", "NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}
 	const works, fails, hangs = "all_reduce: PASSED\n", "node1: task 0: exit code 1\n", "loading\nhangs here\n^C\n"
-	for _, row := range data.Experiments().Switches {
+	for _, row := range data.Read[struct {
+		Switches []struct {
+			Names, Causes []string
+			When, Reverse string
+		}
+	}]("experiments").Switches {
 		for _, name := range row.Names {
 			if name == strings.ToLower(name) || row.When != "" {
 				continue // Headings alone say it, or an earlier row is for another network.

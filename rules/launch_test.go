@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -284,7 +286,7 @@ func launchUnits(t *testing.T) map[string]*facts.Facts {
 		}
 	}
 	for _, file := range files {
-		a := readArchive(t, file)
+		a := expect.Value(txtar.ParseFile(file))(t)
 		for _, f := range a.Files {
 			for i, u := range unitsOf(texttest.Parse(f.Name, string(f.Data))) {
 				all[fmt.Sprintf("%s/%s/%d", filepath.Base(file), f.Name, i)] = u

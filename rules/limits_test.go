@@ -37,14 +37,11 @@ var attacks = map[string]string{
 	"width given":        `sprintf("%*d", [1000000, 2]) == ""`,
 	"text repeated":      `sprintf(concat("", ["%[1]s" | some _ in numbers.range(1, 10000)]), [t16]) == ""`,
 	"replaced":           `count(replace(t16, "a", t16)) == 1`,
-	"replaced often":     `count(strings.replace_n({"a": t16}, t16)) == 1`,
 	"replaced by regex":  `count(regex.replace(t16, "a", t16)) == 1`,
 	"found all":          `count([1 | some i in numbers.range(1, 100000); regex.find_n("a", sprintf("%s%d", [t16, i]), -1)]) == 1`,
 	"long pattern":       `regex.match(t16, t16)`,
 	"pattern of repeats": `regex.match("((((((a{1,99}){1,99}){1,99}){1,99}){1,99}){1,99})", t16)`,
-	"shifted":            `bits.lsh(1, 1000000000000) == 1`,
 	"huge text":          `to_number("1e999999999") + 1 == 1`,
-	"huge units":         `units.parse_bytes("1e999999999G") == 1`,
 	"squares":            `s40 == 1`,
 }
 
@@ -169,7 +166,7 @@ func FuzzPolicy(f *testing.F) {
 	f.Add("# METADATA\n# title: &a [*a]\npackage gpudoctor.rules.own\n")
 	f.Add("package gpudoctor.lib.own\nf(x) := y if y := x[_]\n")
 	f.Add("package gpudoctor.rules.own\ndefault x := 1\nx[a][b] contains c if some a, b, c in input\n")
-	for _, name := range []string{"memory", "long range", "shifted", "wide field"} {
+	for _, name := range []string{"memory", "long range", "squares", "wide field"} {
 		body := attacks[name]
 		f.Add(ruleText("own", high, strings.Replace(fires, "}]}\n", "}]} if {\n\t"+body+"\n}\n", 1)))
 	}

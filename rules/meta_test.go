@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -18,7 +17,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/cover"
 	"github.com/open-policy-agent/opa/v1/format"
 	"github.com/open-policy-agent/opa/v1/tester"
-	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -31,118 +29,32 @@ var areas = []string{"amd", "app", "container", "driver", "env", "fleet", "gpu",
 // leastCoverage is how much of each file the Rego tests and the cases must run, in percent.
 const leastCoverage = 90.0
 
-// library is a tree of rules with its cases, as it lies in a repository.
-type library struct {
-	rules    fs.FS
-	fixtures fs.FS // With the folders cases and bases.
-	// unmeasured is true where nobody asks how much of each file tests and cases run, which takes most of the time.
-	unmeasured bool
-}
+// The rules and their cases, as they lie in the repository.
+var (
+	ruleFiles = os.DirFS(".")
+	caseFiles = os.DirFS("../fixtures")
+)
 
 // TestLibrary holds the rules to the contract: see docs/rules.md.
 func TestLibrary(t *testing.T) {
 	t.Parallel()
 	expect.NotShort(t, "nothing in it runs side by side")
-	for _, fault := range (library{rules: os.DirFS("."), fixtures: os.DirFS("../fixtures"), unmeasured: expect.FewRows()}).faults(t) {
+	for _, fault := range libraryFaults(t) {
 		t.Error(fault)
 	}
 }
 
 // TestGoldenFormat checks that every Rego file is formatted as opa fmt does, or formats it.
 func TestGoldenFormat(t *testing.T) {
-	for name, text := range (library{rules: os.DirFS(".")}).files(t) {
+	for name, text := range everyFile(t) {
 		expect.Golden(t, name, expect.Value(format.SourceWithOpts(name, text, format.Opts{RegoVersion: ast.RegoV1}))(t))
 	}
 }
 
-// TestLibraryBites checks that each check of TestLibrary finds what it is for:
-// it breaks a library that keeps the contract in one place at a time.
-func TestLibraryBites(t *testing.T) {
-	const rule, ruleTest = "pcie/slow_link.rego", "pcie/slow_link_test.rego"
-	for name, tt := range map[string]struct {
-		file, old, replacement string
-		want                   string // A part of the only fault's text; none when empty.
-	}{
-		"unbroken":                  {},
-		"no title":                  {file: rule, old: "# title: A GPU's link is slow\n", want: "title is missing"},
-		"no severity":               {file: rule, old: "#   severity: medium\n", want: "custom.severity is missing"},
-		"unknown confidence":        {file: rule, old: "confidence: likely", replacement: "confidence: sure", want: `unknown confidence "sure"`},
-		"unknown profile":           {file: "env/turned_off.rego", old: "[training, image]", replacement: "[gaming]", want: `unknown profile "gaming"`},
-		"no remedies":               {file: rule, old: "#   remedies: [reseat-or-fix-pcie-link]\n", want: "custom.remedies is missing"},
-		"remedies are no list":      {file: rule, old: "[reseat-or-fix-pcie-link]", replacement: "reseat", want: "custom: remedies is not a list"},
-		"unknown key":               {file: rule, old: "#   since: \"0.1\"\n", replacement: "#   since: \"0.1\"\n#   cuase: x\n", want: "custom: it has invalid keys: cuase"},
-		"no needs":                  {file: rule, old: "#   needs:\n#     - gpus.devices[].pcie.width\n", want: "custom.needs is missing"},
-		"needs no list":             {file: rule, old: "#   needs:\n#     - gpus.devices[].pcie.width\n", replacement: "#   needs: env\n", want: "custom: needs is not a list"},
-		"needs a number":            {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- [env, 1]", want: "custom: needs[0][1] is not a string"},
-		"needs nothing":             {file: rule, old: "- gpus.devices[].pcie.width", replacement: "- []", want: "custom.needs holds an empty list"},
-		"lacks what is no fact":     {file: rule, old: "{\"fact\": \"gpus.devices[].pcie\"", replacement: "{\"fact\": \"gpus.devices[].pci\"", want: `missing does not name a path of the facts, but "gpus.devices[].pci"`},
-		"asks for what is no fact":  {file: rule, old: "not_applicable contains", replacement: "asks contains \"gpus.moon\"\n\nnot_applicable contains", want: `"gpus.moon" is not a path of the facts`},
-		"asks for what it computes": {file: rule, old: "not_applicable contains", replacement: "asks contains path if some path in [\"gpus\"]\n\nnot_applicable contains", want: `"" is not a path of the facts`},
-		"lacks a sentence":          {file: rule, old: "{\"fact\": \"gpus.devices[].pcie\", \"words\": \"link width\"}", replacement: "\"gpus: link width\"", want: `missing does not name a path`},
-		"no since":                  {file: rule, old: "#   since: \"0.1\"\n", want: "custom.since is missing"},
-		"no link":                   {file: rule, old: "# related_resources:\n#   - ref: https://example.com/pcie\n#     description: speeds\n", want: "no link"},
-		"no metadata":               {file: rule, old: "# METADATA\n", replacement: "# Data\n", want: "the package has no metadata"},
-		"broken metadata":           {file: rule, old: "#   severity: medium", replacement: "#  : {", want: "yaml"},
-		"broken Rego":               {file: rule, old: "not_applicable contains", replacement: "not_applicable contain", want: rule + ":"},
-		"complete rule":             {file: rule, old: "not_applicable contains \"no GPU\" if", replacement: "not_applicable := \"no GPU\" if", want: "not_applicable is not a set"},
-		"not imported":              {file: rule, old: "some g in gpus.all\n	not", replacement: "some g in data.gpudoctor.lib.gpus.all\n	not", want: "data.gpudoctor.lib.gpus.all is not imported"},
-		"not compared":              {file: "env/turned_off.rego", old: "	v.effective == true\n", replacement: "	v.effective == true\n	not input.container.inside == true\n"},
-		"path not in facts, in lib": {file: "lib/gpus.rego", old: "input.gpus.devices", replacement: "input.gpus.device", want: "undefined ref: input.gpus.device"},
-		"fraction verb":             {file: rule, old: "width %d of %d", replacement: "width %.1f of %d", want: "sprintf takes %.1f of no whole number"},
-		"explains nothing":          {file: "env/turned_off.rego", old: "[slow-link]", replacement: "[slow-lnik]", want: `unknown rule "slow-lnik"; did you mean slow-link?`},
-		"explains itself":           {file: "env/turned_off.rego", old: "[slow-link]", replacement: "[turned-off]", want: "explains itself"},
-		"unlisted remedy":           {file: rule, old: "	\"params\": {\"device\"", replacement: "	\"remedies\": [\"pray\"],\n	\"params\": {\"device\"", want: "remedy pray is not in its metadata"},
-		"no unresolvable test":      {file: ruleTest, old: "test_unresolvable", replacement: "test_other", want: "no test_unresolvable"},
-		"failing test":              {file: ruleTest, old: "gpu(16)\n	count", replacement: "gpu(8)\n	count", want: "test_silent fails"},
-		"not covered":               {file: rule, old: "not_applicable contains", replacement: "never(x) if {\n\tx > 1\n\tx > 2\n\tx > 3\n\tx > 4\n}\n\nnot_applicable contains", want: "% of it"},
-		"no case":                   {file: "cases/slow-link/want.json", old: "\"rule\": \"slow-link\"", replacement: "\"rule\": \"slow-lonk\"", want: "no case fires it"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			archive := readArchive(t, "testdata/policy.txtar")
-			if tt.file != "" {
-				breakFile(t, archive, tt.file, tt.old, tt.replacement)
-			}
-			got := libraryOf(t, archive).faults(t)
-			has := slices.ContainsFunc(got, func(f string) bool { return strings.Contains(f, tt.want) })
-			expect.That(t, has == (tt.want != ""), "faults = %q, want %q", got, tt.want)
-			for _, f := range got {
-				expect.That(t, !strings.Contains(f, "\n"), "fault %q has several lines", f)
-			}
-		})
-	}
-}
-
-func readArchive(t *testing.T, name string) *txtar.Archive {
+// libraryFaults lists what breaks the contract. Later checks are left out while the rules do not even load.
+func libraryFaults(t *testing.T) []string {
 	t.Helper()
-	return expect.Value(txtar.ParseFile(name))(t)
-}
-
-// breakFile replaces a text that must be there in one file of an archive.
-func breakFile(t *testing.T, a *txtar.Archive, file, old, replacement string) {
-	t.Helper()
-	for i, f := range a.Files {
-		if f.Name != file {
-			continue
-		}
-		broken := bytes.Replace(f.Data, []byte(old), []byte(replacement), 1)
-		expect.Must(t, !bytes.Equal(broken, f.Data), "%s does not hold %q", file, old)
-		a.Files[i].Data = broken
-		return
-	}
-	t.Fatalf("no file %s", file)
-}
-
-func libraryOf(t *testing.T, a *txtar.Archive) library {
-	t.Helper()
-	fsys := expect.Value(txtar.FS(a))(t)
-	return library{rules: fsys, fixtures: fsys}
-}
-
-// faults lists what breaks the contract. Later checks are left out while the rules do not even load.
-func (l library) faults(t *testing.T) []string {
-	t.Helper()
-	files := expect.Value(regoFiles(l.rules))(t)
-	maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.HasPrefix(name, "testdata/") })
+	files := expect.Value(regoFiles(ruleFiles))(t)
 	set, err := load(files, nil)
 	if err != nil {
 		return lines(err)
@@ -157,7 +69,7 @@ func (l library) faults(t *testing.T) []string {
 	}
 	var faults []string
 	for name, m := range set.modules {
-		if _, err := fs.Stat(l.rules, testFile(name)); err != nil && !strings.HasPrefix(name, "lib/") && concludes(m) {
+		if _, err := fs.Stat(ruleFiles, testFile(name)); err != nil && !strings.HasPrefix(name, "lib/") && concludes(m) {
 			faults = append(faults, fmt.Sprintf("%s: no %s", name, testFile(name)))
 		}
 		if ref := foreignRef(m); ref != "" {
@@ -172,13 +84,13 @@ func (l library) faults(t *testing.T) []string {
 			faults = append(faults, err.Error())
 		}
 		faults = append(faults, missingFaults(rule.File, set.modules[rule.File])...)
-		faults = append(faults, l.ruleFaults(rule, set.modules[rule.File])...)
+		faults = append(faults, metadataFaults(rule, set.modules[rule.File])...)
 		if verb := fractionVerb.Find(files[rule.File]); verb != nil {
 			faults = append(faults, fmt.Sprintf("%s: OPA's sprintf takes %s of no whole number, which any may be; write it with peers.decimal or round it", rule.File, verb))
 		}
 	}
-	faults = append(faults, l.testFaults(t, set)...)
-	faults = append(faults, l.caseFaults(t, set, quick)...)
+	faults = append(faults, testFaults(t, set)...)
+	faults = append(faults, caseFaults(t, set, quick)...)
 	slices.Sort(faults)
 	return faults
 }
@@ -205,8 +117,8 @@ func foreignRef(m *ast.Module) string {
 	return found
 }
 
-// ruleFaults checks one rule's metadata beyond what loading it does.
-func (l library) ruleFaults(rule Rule, m *ast.Module) []string {
+// metadataFaults checks one rule's metadata beyond what loading it does.
+func metadataFaults(rule Rule, m *ast.Module) []string {
 	var faults []string
 	check := func(is bool, format string, args ...any) {
 		if !is {
@@ -273,20 +185,20 @@ func namedRemedies(m *ast.Module) []string {
 	return ids
 }
 
-// files reads every Rego file, tests included.
-func (l library) files(t *testing.T) map[string][]byte {
+// everyFile reads every Rego file, tests included.
+func everyFile(t *testing.T) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
-	for _, name := range expect.Value(fs.Glob(l.rules, "*/*.rego"))(t) {
-		files[name] = expect.Value(fs.ReadFile(l.rules, name))(t)
+	for _, name := range expect.Value(fs.Glob(ruleFiles, "*/*.rego"))(t) {
+		files[name] = expect.Value(fs.ReadFile(ruleFiles, name))(t)
 	}
 	return files
 }
 
 // testFaults runs the Rego tests and checks that they are there and cover their files.
-func (l library) testFaults(t *testing.T, set *Set) []string {
+func testFaults(t *testing.T, set *Set) []string {
 	t.Helper()
-	modules, errs := parse(l.files(t), true)
+	modules, errs := parse(everyFile(t), true)
 	if len(errs) > 0 {
 		return expect.Map(errs, func(err error) string { return err.Error() })
 	}
@@ -302,7 +214,7 @@ func (l library) testFaults(t *testing.T, set *Set) []string {
 	coverage := cover.New()
 	runner := tester.NewRunner().SetModules(modules).SetCompiler(ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true)).
 		SetStore(storeOf(data.Names())).RaiseBuiltinErrors(true)
-	if !l.unmeasured {
+	if !expect.FewRows() {
 		runner = runner.SetCoverageQueryTracer(coverage)
 	}
 	results, err := runner.RunTests(t.Context(), nil)
@@ -314,10 +226,10 @@ func (l library) testFaults(t *testing.T, set *Set) []string {
 			faults = append(faults, fmt.Sprintf("%s:%d: %s fails", r.Location.File, r.Location.Row, r.Name))
 		}
 	}
-	if l.unmeasured {
+	if expect.FewRows() {
 		return faults
 	}
-	faults = append(faults, l.runCases(t, set, coverage)...)
+	faults = append(faults, runCases(t, set, coverage)...)
 	report := coverage.Report(modules)
 	for name := range set.modules {
 		if len(set.modules[name].Rules) == 0 {
@@ -340,9 +252,9 @@ func (l library) testFaults(t *testing.T, set *Set) []string {
 
 // runCases adds to the coverage what each case runs. All that is found in a case is compared with what it wants, and with
 // fixtures/verdicts.txt.
-func (l library) runCases(t *testing.T, set *Set, coverage *cover.Cover) []string {
+func runCases(t *testing.T, set *Set, coverage *cover.Cover) []string {
 	t.Helper()
-	cases, err := fixtures.Cases(l.fixtures)
+	cases, err := fixtures.Cases(caseFiles)
 	if err != nil {
 		return lines(err)
 	}
@@ -401,9 +313,9 @@ func hasTest(m *ast.Module, prefix string) bool {
 // caseFaults runs every case, and checks that each rule has one that fires it
 // and a healthy one that looks alike. quick is the set as the program compiles
 // it, in parts and without checks; it must say the same, in CI of every 24th case.
-func (l library) caseFaults(t *testing.T, set, quick *Set) []string {
+func caseFaults(t *testing.T, set, quick *Set) []string {
 	t.Helper()
-	cases, err := fixtures.Cases(l.fixtures)
+	cases, err := fixtures.Cases(caseFiles)
 	if err != nil {
 		return lines(err)
 	}
@@ -505,10 +417,10 @@ func caseFault(want fixtures.Want, v *Result) []string {
 	return faults
 }
 
-// TestForbiddenBuiltins checks that functions which reach out of the facts are not there for a rule.
+// TestForbiddenBuiltins checks that functions which reach out of the facts, or are unbounded, are not there for a rule.
 func TestForbiddenBuiltins(t *testing.T) {
 	all := ast.CapabilitiesForThisVersion().Builtins
-	for _, name := range []string{"http.send", "net.lookup_ip_addr", "opa.runtime", "rand.intn", "time.now_ns", "uuid.rfc4122"} {
+	for _, name := range []string{"http.send", "net.lookup_ip_addr", "opa.runtime", "rand.intn", "time.now_ns", "uuid.rfc4122", "bits.lsh", "strings.replace_n"} {
 		named := func(b *ast.Builtin) bool { return b.Name == name }
 		expect.That(t, slices.ContainsFunc(all, named), "OPA has no function %s", name)
 		expect.That(t, !slices.ContainsFunc(capabilities().Builtins, named), "a rule may call %s", name)

@@ -36,36 +36,40 @@ func TestTableRemedies(t *testing.T) {
 	s := expect.Value(Load())(t)
 	all := map[string][]string{} // By rule.
 	name := func(rule string, remedies []string) { all[rule] = append(all[rule], remedies...) }
-	for _, x := range data.XIDs().XIDs {
+	type row struct {
+		Class, Library, Action string
+		Remedies               []string
+		JudgedBy               string `json:"judged_by"`
+	}
+	xids := data.Read[struct {
+		Actions map[string][]string
+		XIDs    []row
+	}]("xids")
+	for _, x := range xids.XIDs {
 		rule := "gpu-events"
 		if x.Class == "fault" || x.Class == "link" {
 			rule = "gpu-fault"
 		}
-		name(rule, data.XIDs().Actions[x.Action])
+		name(rule, xids.Actions[x.Action])
 	}
-	for _, row := range data.Variables().Rows {
-		name("env-misconfig", row.Remedies)
-	}
-	for _, row := range data.KnownFaults().Rows {
+	type table struct{ Rows, Switches, Traits, Classes, NVML, Codes []row }
+	for _, row := range data.Read[table]("known_faults").Rows {
 		rule := "nccl-bug"
 		if row.Library != "nccl" {
 			rule = "rccl-bug"
 		}
 		name(rule, row.Remedies)
 	}
-	for _, row := range data.Experiments().Switches {
-		name("control-experiment", row.Remedies)
+	errors := data.Read[table]("driver_errors")
+	for rule, rows := range map[string][]row{
+		"env-misconfig": data.Read[table]("variables").Rows, "control-experiment": data.Read[table]("experiments").Switches,
+		"nodes-differ": data.Read[table]("fleet").Traits, "transfer-failed": errors.Classes, "gpu-fault": errors.NVML,
+	} {
+		for _, row := range rows {
+			name(rule, row.Remedies)
+		}
 	}
-	for _, row := range data.Fleet().Traits {
-		name("nodes-differ", row.Remedies)
-	}
-	for _, class := range data.DriverErrors().Classes {
-		name("transfer-failed", class.Remedies)
-	}
-	for _, class := range data.DriverErrors().NVML {
-		name("gpu-fault", class.Remedies)
-	}
-	for _, e := range data.DriverErrors().Codes {
+	for _, e := range errors.Codes {
 		if e.JudgedBy != "" {
 			name(e.JudgedBy, nil)
 		}
@@ -88,17 +92,16 @@ func TestCircumstances(t *testing.T) {
 	for _, s := range message.Statements() {
 		messages[s.ID] = true
 	}
-	variables := named{}
-	for _, row := range data.Variables().Rows {
-		variables.circumstances = append(variables.circumstances, slices.Concat(row.When, row.Unless)...)
-		variables.messages = append(variables.messages, row.Said...)
+	rowsOf := func(table string) (n named) {
+		for _, row := range data.Read[struct {
+			Rows []struct{ When, Unless, Said []string }
+		}](table).Rows {
+			n.circumstances = slices.Concat(n.circumstances, row.When, row.Unless)
+			n.messages = append(n.messages, row.Said...)
+		}
+		return n
 	}
-	faults := named{}
-	for _, row := range data.KnownFaults().Rows {
-		faults.circumstances = append(faults.circumstances, row.When...)
-		faults.messages = append(faults.messages, row.Said...)
-	}
-	for file, names := range map[string]named{"lib/setting_rows.rego": variables, "lib/known_faults.rego": faults} {
+	for file, names := range map[string]named{"lib/setting_rows.rego": rowsOf("variables"), "lib/known_faults.rego": rowsOf("known_faults")} {
 		can := circumstancesOf(t, file)
 		used := map[string]bool{}
 		for _, name := range names.circumstances {

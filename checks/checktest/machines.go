@@ -61,38 +61,6 @@ func EightGPU() (t *Tree, gpus, nics []*Function) {
 	return t, gpus, nics
 }
 
-// amazon is the PCI vendor of EC2's own devices.
-const amazon = 0x1d0f
-
-// EightWithEFA is an EC2 instance p5.48xlarge, as lstopo shows one (HuggingFaceTB's training
-// playbook): on each of two sockets four switches with an uplink of PCIe 4.0 x8, each with an
-// H100 on PCIe 5.0 x16, four EFA devices and an NVMe drive.
-func EightWithEFA() (t *Tree, gpus []*Function) {
-	t = &Tree{
-		Nodes: []Node{
-			{CPUs: "0-47,96-143", MemoryKiB: 1056411988},
-			{CPUs: "48-95,144-191", MemoryKiB: 1056948224},
-		},
-		CommandLine: "BOOT_IMAGE=/boot/vmlinuz root=/dev/nvme0n1p1 ro nvme_core.io_timeout=4294967295",
-	}
-	uplink := Gen(4, 8)
-	for i := range 8 {
-		port := t.Root(0, 0x44+0x11*i, i/4).bridge(RootPort, 0, uplink)
-		up := port.Below.bridge(Upstream, 0, uplink)
-		for slot := range 4 {
-			up.Below.bridge(Downstream, slot, uplink).Below.Add(0, 0, Function{Class: 0x020000, Vendor: amazon, Device: 0xefa1, Driver: "efa", Link: uplink})
-		}
-		gpus = append(gpus, up.Below.bridge(Downstream, 4, Gen(5, 16)).Below.GPU(0, Gen(5, 16)))
-		up.Below.bridge(Downstream, 5, uplink).Below.Add(0, 0, Function{Class: 0x010802, Vendor: amazon, Device: 0xcd01, Driver: "nvme", Link: uplink})
-	}
-	return t, gpus
-}
-
-// bridge adds a port of EC2's bridges.
-func (b *Bus) bridge(port Port, device int, link Link) *Function {
-	return b.Add(device, 0, Function{Class: 0x060400, Vendor: amazon, Device: 0x0200, Driver: "pcieport", Port: port, Link: link})
-}
-
 // FlatVM is a virtual machine with a number of H200s whose PCI tree is flat:
 // every function stands on the root bus, no NUMA node is named, there is no
 // IOMMU, and the hypervisor masks some extended capabilities. The figures are

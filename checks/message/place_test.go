@@ -46,8 +46,7 @@ func TestPlaceOf(t *testing.T) {
 
 // TestAreasUsed checks that each area is that of files, of words or of a row.
 func TestAreasUsed(t *testing.T) {
-	table := data.Areas()
-	used := map[string]bool{}
+	table, used, names := data.Areas(), map[string]bool{}, areaNames()
 	for _, w := range table.Words {
 		used[w.Area] = true
 	}
@@ -58,11 +57,17 @@ func TestAreasUsed(t *testing.T) {
 	}
 	for _, row := range Statements() {
 		used[row.Area] = true
-		expect.That(t, row.Area == "" || slices.ContainsFunc(table.Areas, func(a data.Area) bool { return a.Name == row.Area }), "%s: there is no area %q", row.ID, row.Area)
+		expect.That(t, row.Area == "" || slices.Contains(names, row.Area), "%s: there is no area %q", row.ID, row.Area)
 	}
-	for _, a := range table.Areas {
-		expect.That(t, used[a.Name], "no file, no words and no row are of area %s", a.Name)
+	for _, name := range names {
+		expect.That(t, used[name], "no file, no words and no row are of area %s", name)
 	}
+}
+
+// areaNames are the names of all areas.
+func areaNames() []string {
+	type area struct{ Name string }
+	return expect.Map(data.Read[struct{ Areas []area }]("areas").Areas, func(a area) string { return a.Name })
 }
 
 // TestPlaceOfRow checks that the area of a row counts more than that of the file, also where the line shows no file.
@@ -125,8 +130,8 @@ func FuzzPlaceOf(f *testing.F) {
 		}
 	}
 	areas := map[string]bool{"": true}
-	for _, a := range data.Areas().Areas {
-		areas[a.Name] = true
+	for _, name := range areaNames() {
+		areas[name] = true
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		p := new(Statement).PlaceOf(line)

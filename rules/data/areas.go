@@ -21,76 +21,34 @@ var Areas = reader("areas", func(t *AreaTable) {
 	}
 })
 
-// AreaTable says where in a library a message comes from, and what may lie behind a
-// failure there.
+// AreaTable says where in a library a message comes from, and how to find out what lies behind a failure there.
 type AreaTable struct {
-	Sources []string      `json:"sources"`
-	Areas   []Area        `json:"areas"`
-	Words   []AreaByWords `json:"words"`
-	Files   []AreaFiles   `json:"files"`
-	Hangs   []Hang        `json:"hangs"`
-	// Decides says how to find out whether a cause applies, by cause.
-	Decides map[string]Decision `json:"decides"`
-}
-
-// Hang is a path that the data of collectives takes, and what may block it.
-type Hang struct {
-	// Between is true for a path between hosts.
-	Between bool `json:"between"`
-	// Usual is true for the path to assume if a log shows no channel.
-	Usual bool `json:"usual,omitempty"`
-	// Kinds is a regular expression (RE2) for the kind of a channel and its network, with a
-	// space between them; empty if no channel shows the path.
-	Kinds string `json:"kinds,omitempty"`
-	// Words follow "goes over".
-	Words string `json:"words"`
-	// Causes are ids of causes, the likeliest first.
-	Causes []string `json:"causes"`
-}
-
-// Decision is a command and what it shows.
-type Decision struct {
-	Command string `json:"command,omitempty"`
-	// Shows says what the command shows if it is the cause, as a clause.
-	Shows string `json:"shows"`
-}
-
-// Area is a part of a library.
-type Area struct {
-	Name string `json:"name"`
-	// Words follow "failed in".
-	Words string `json:"words"`
-	// Causes are ids of causes, the likeliest first; empty if the area names none.
-	Causes []string `json:"causes"`
-	// Variables control that code.
-	Variables []string `json:"variables,omitempty"`
+	Words []AreaByWords
+	Files []AreaFiles
+	// Decides says how to find out whether a cause applies, by cause: a command, and what it shows.
+	Decides map[string]struct{ Command, Shows string }
 }
 
 // AreaByWords is the area of messages that contain some words.
 type AreaByWords struct {
-	// Libraries are those to which it applies; all where there are none.
-	Libraries []string `json:"libraries,omitempty"`
-	// Like is a regular expression (RE2).
-	Like string `json:"like"`
-	// Of are the areas of the files to which it applies.
-	Of   []string `json:"of"`
-	Area string   `json:"area"`
+	Libraries []string
+	Like      string
+	Of        []string
+	Area      string
 
 	like *lazy.Regexp
 }
 
-// AreaFiles are the files, components or functions of one library.
+// AreaFiles are the files, components or functions of one library, which are tried in order.
 type AreaFiles struct {
-	Library string `json:"library"`
-	// Files are tried in order.
-	Files []AreaFile `json:"files"`
+	Library string
+	Files   []AreaFile
 }
 
 // AreaFile is the area of files.
 type AreaFile struct {
-	// Like are patterns: * stands for any part of a name, ** for any part of a path.
-	Like []string `json:"like"`
-	Area string   `json:"area"`
+	Like []string
+	Area string
 
 	like *lazy.Regexp
 }

@@ -10,30 +10,43 @@ import (
 )
 
 func TestGPUModels(t *testing.T) {
-	table := GPUModels()
+	id := regexp.MustCompile(`^0x[0-9a-f]{4}$`)
+	table := Read[struct {
+		Models []struct {
+			GPUModel
+			Architecture string
+		}
+		AMDInstinct   []string       `json:"amd_instinct"`
+		AMDIntegrated []string       `json:"amd_integrated"`
+		AcceptedLanes map[string]int `json:"accepted_lanes"`
+	}]("gpu_models")
 	names, ids := map[string]bool{}, map[string]bool{}
 	for _, m := range table.Models {
 		check := func(is bool, words string, args ...any) { t.Helper(); expect.That(t, is, m.Name+": "+words, args...) }
 		check(m.Name != "" && !names[m.Name], "the name is given twice, or is empty")
 		names[m.Name] = true
-		for _, id := range m.IDs {
-			check(!ids[id] && regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id), "the id %q is given twice, or is not valid", id)
-			ids[id] = true
+		for _, of := range m.IDs {
+			check(!ids[of] && id.MatchString(of), "the id %q is given twice, or is not valid", of)
+			ids[of] = true
 		}
 		// Escapes such as \S and \B have letters that mean the opposite.
-		_, err := regexp.Compile(m.Like)
-		check(err == nil && m.Like != "" && m.Like == strings.ToLower(m.Like), "pattern %q: %v", m.Like, err)
-		for value, allowed := range map[string][]string{
-			m.Architecture: {"", "maxwell", "pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell"},
-			m.Form:         {"", "board", "card", "superchip"},
-			m.NVLink:       {"", "board", "pair", "none"},
+		check(m.Like != "" && m.Like == strings.ToLower(m.Like), "pattern %q", m.Like)
+		for value, allowed := range map[string]string{
+			m.Architecture: "maxwell pascal volta turing ampere ada hopper blackwell", m.Form: "board card superchip", m.NVLink: "board pair none",
 		} {
-			check(slices.Contains(allowed, value) || strings.HasPrefix(value, "gfx"), "%q is not one of %q", value, allowed)
+			check(value == "" || slices.Contains(strings.Fields(allowed), value) || strings.HasPrefix(value, "gfx"), "%q is not one of %q", value, allowed)
 		}
 		check((m.NVLink == "board") == (m.NVLinkGBps > 0) && m.NVLinkGBps <= 1000 && m.XGMIGBps >= 0 && m.XGMIGBps <= 100, "NVLink %q with %v GB/s, xGMI links of %v GB/s", m.NVLink, m.NVLinkGBps, m.XGMIGBps)
 		check(!m.XGMIMesh || m.XGMIGBps != 0, "a mesh of xGMI links without a rate")
 	}
-	checkSources(t, "gpu_models", table.Sources...)
+	for of, lanes := range table.AcceptedLanes {
+		expect.That(t, id.MatchString(of) && slices.Contains([]int{1, 2, 4, 8}, lanes), "the model with id %q is good with %d lanes", of, lanes)
+	}
+	seen := map[string]bool{}
+	for _, a := range slices.Concat(table.AMDInstinct, table.AMDIntegrated) {
+		expect.That(t, !seen[a] && regexp.MustCompile(`^gfx[0-9a-f]{3,4}$`).MatchString(a), "the architecture %q is given twice, or is empty", a)
+		seen[a] = true
+	}
 }
 
 // TestGPUModelOf checks what the table says of names as drivers, lspci and people write
@@ -89,21 +102,5 @@ func TestNVIDIAFunctions(t *testing.T) {
 	}
 	for _, id := range slices.Concat(n.NVSwitchIDs, []string{n.FirstGPUID}) {
 		expect.That(t, regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id), "the id %q is not valid", id)
-	}
-}
-
-// TestAcceptedLanes checks that each id is one, and that the lanes are fewer than all 16.
-func TestAcceptedLanes(t *testing.T) {
-	for id, lanes := range GPUModels().AcceptedLanes {
-		expect.That(t, regexp.MustCompile(`^0x[0-9a-f]{4}$`).MatchString(id) && slices.Contains([]int{1, 2, 4, 8}, lanes), "the model with id %q is good with %d lanes", id, lanes)
-	}
-}
-
-func TestAMDArchitectures(t *testing.T) {
-	table := GPUModels()
-	seen := map[string]bool{}
-	for _, a := range slices.Concat(table.AMDInstinct, table.AMDIntegrated) {
-		expect.That(t, !seen[a] && regexp.MustCompile(`^gfx[0-9a-f]{3,4}$`).MatchString(a), "the architecture %q is given twice, or is empty", a)
-		seen[a] = true
 	}
 }

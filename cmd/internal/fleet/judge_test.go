@@ -55,7 +55,7 @@ func TestAlike(t *testing.T) {
 // TestEachTrait changes each trait on one node in turn, and checks that the node is named, alone and once.
 func TestEachTrait(t *testing.T) {
 	names := map[string]string{"NCCL_ALGO": "all ranks of a job must", "NCCL_IB_HCA": "may be intended"}
-	for _, row := range data.Fleet().Traits {
+	for _, row := range data.Read[struct{ Traits []struct{ Name, Why string } }]("fleet").Traits {
 		names[row.Name] = row.Why
 	}
 	for name, why := range names {

@@ -3,14 +3,12 @@ package checks
 import (
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
-	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
 // aNode is a node of a made-up topology of amdkfd. Node numbers are the places in the list.
@@ -75,10 +73,8 @@ type amdMachine struct {
 	nodes []aNode
 	// files are those of each GPU's PCI device.
 	files map[string]string
-	cpu   string
-	// told is false where no more is known than the kernel's topology and what HIP answered.
-	told  bool
-	probe *probe.Report
+	// told is false where no more is known than the kernel's topology.
+	told bool
 }
 
 // build makes the machine answer.
@@ -101,21 +97,16 @@ func (a amdMachine) build() *host.Memory {
 		m.AddInfo(node, host.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o660})
 		m.Answer(host.AskAccess+node, "rw")
 	}
-	m.AddFile("/proc/cpuinfo", []byte(a.cpu))
 	m.Answer(host.AskNVML, nvml.Answer{Outcome: nvml.NotFound, Reason: "libnvidia-ml.so.1 is not found"})
 	m.Answer(host.AskUname, host.Uname{Node: "host-1", Release: "6.8.0-60-generic", Machine: "x86_64"})
 	m.Answer(host.AskEnviron, []string{})
-	if a.probe != nil {
-		m.Answer(host.AskProbe+"quick", a.probe)
-	}
 	if !a.told {
 		m.AddError(iommuUnits, fs.ErrPermission)
 		m.AddError(iommuGroups, fs.ErrPermission)
 		m.AddLink("/sys/kernel/mm", "mm") // Leads nowhere: what lies below is neither there nor missing.
 		return m
 	}
-	a.tree.WriteNetwork(m, "amdgpu")
-	writeUsual(m)
+	m.AddFile("/sys/module/amdgpu/initstate", []byte("live\n"))
 	m.AddFile(amdModule+"/version", []byte("6.12.12\n"))
 	for name, value := range map[string]string{"pcie_p2p": "Y", "use_xgmi_p2p": "1", "noretry": "-1", "no_system_mem_limit": "N", "gpu_recovery": "-1", "ras_enable": "-1"} {
 		m.AddFile(amdModule+"/parameters/"+name, []byte(value+"\n"))
@@ -140,27 +131,6 @@ func folderOf(m *host.Memory, address string) string {
 	return dir
 }
 
-// hipReport is what HIP says of GPUs that reach each other, and of one copy.
-func hipReport(name string, gpus []string, transfers ...probe.Transfer) *probe.Report {
-	r := &probe.Report{Mode: probe.Quick, API: "hip", Outcome: probe.OK, Devices: []probe.Device{}, Peers: []probe.Peer{}, Transfers: append([]probe.Transfer{}, transfers...)}
-	for i, a := range gpus {
-		r.Devices = append(r.Devices, probe.Device{Ordinal: i, Address: a, Name: name, Outcome: probe.OK})
-		for _, b := range gpus {
-			if a != b {
-				r.Peers = append(r.Peers, probe.Peer{Source: a, Destination: b, Access: new(true)})
-			}
-		}
-	}
-	return r
-}
-
-const (
-	epyc = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC 9554 64-Core Processor\nphysical id\t: 0\nflags\t\t: fpu vme\n\n" +
-		"processor\t: 1\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC 9554 64-Core Processor\nphysical id\t: 1\nflags\t\t: fpu vme\n\n"
-	xeon = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: Intel(R) Xeon(R) Platinum 8480C\nphysical id\t: 0\nflags\t\t: fpu vme\n\n" +
-		"processor\t: 1\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: Intel(R) Xeon(R) Platinum 8480C\nphysical id\t: 1\nflags\t\t: fpu vme\n\n"
-)
-
 // radeon puts a card with its own switch below a port: 1002:1478, 1002:1479, the GPU and its audio function.
 func radeon(port *checktest.Function, link checktest.Link) string {
 	up, down := port.Below.Switch(1, link, nil)
@@ -174,8 +144,7 @@ func radeon(port *checktest.Function, link checktest.Link) string {
 
 // r9700x4 is the workstation of the first seed (shared/seeds/000_304cc93339ae5cef.txt): four Radeon AI PRO R9700 on an
 // ASRock WRX90 WS EVO. Their addresses, the links of amd-smi topology (PCIE, weight 40, NC, 64 and 32 bit atomics, DMA,
-// not both ways), HIP's matrix and the one copy are reported there; IOMMU, BARs, kernel and versions are not, and stay
-// unknown.
+// not both ways), not both ways) are reported there; IOMMU, BARs, kernel and versions are not, and stay unknown.
 func r9700x4() amdMachine {
 	a := amdMachine{tree: &checktest.Tree{}}
 	link := checktest.Link{} // Not told.
@@ -199,53 +168,34 @@ func r9700x4() amdMachine {
 		}
 		a.nodes = append(a.nodes, n)
 	}
-	a.probe = hipReport("AMD Radeon AI PRO R9700", a.gpus,
-		probe.Transfer{Test: probe.TestCopy, Source: a.gpus[0], Destination: a.gpus[1], Outcome: probe.OK, Bytes: 64 << 20})
-	return a
-}
-
-// accelerators are the files of a healthy one with a number of MiB.
-func accelerators(name string, mebibytes int, compute string) map[string]string {
-	bytes := fmt.Sprintf("%d\n", mebibytes<<20)
-	files := map[string]string{
-		"mem_info_vram_total": bytes, "mem_info_vis_vram_total": bytes, "mem_info_vram_used": "297029632\n",
-		"product_name": name + "\n", "vbios_version": "113-M3000100-102\n", "ras/features": "feature mask: 0x0\n", "ras/gpu_vram_bad_pages": "",
-	}
-	for _, block := range []string{"umc", "sdma", "gfx", "mmhub", "pcie_bif", "xgmi_wafl"} {
-		files["ras/"+block+"_err_count"] = "ue: 0\nce: 0\n"
-	}
-	if compute != "" {
-		files["current_compute_partition"], files["current_memory_partition"] = compute+"\n", "NPS1\n"
-	}
-	return files
-}
-
-// accelerated is a server of two sockets with a switch for each GPU and a NIC, in pass-through mode.
-func accelerated(cpu string, gpus int, device uint16, class uint32, generation, bar int) amdMachine {
-	a := amdMachine{cpu: cpu, told: true, tree: &checktest.Tree{
-		Nodes:       []checktest.Node{{CPUs: "0-63", MemoryKiB: 1056411988}, {CPUs: "64-127", MemoryKiB: 1056948224}},
-		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro iommu=pt", IOMMUUnits: []string{"ivhd0"}, IOMMUType: "identity",
-	}}
-	link := checktest.Gen(generation, 16)
-	for i := range gpus {
-		b := a.tree.Root(0, 0x05+0x1c*i, 2*i/gpus)
-		b.Add(0, 0, checktest.Function{Class: 0x060000, Vendor: 0x8086, Device: 0x09a2, Port: checktest.NoExpress})
-		_, down := b.Bridge(1, checktest.RootPort, link, checktest.ACSOff()).Below.Switch(2, link, checktest.ACSOff())
-		a.gpus = append(a.gpus, down[0].Below.Add(0, 0, checktest.Function{
-			Class: class, Vendor: 0x1002, Device: device, Driver: "amdgpu", Link: link, ACS: nil,
-			BARs: []checktest.BAR{{Index: 0, Bytes: uint64(bar) << 30, Flags: 0x14220c}, {Index: 2, Bytes: 2 << 20, Flags: 0x14220c}},
-		}).Address)
-		down[1].Below.NIC(0, link)
-	}
 	return a
 }
 
 // mi300x8 is a server with eight MI300X, each two of which are joined by one xGMI link (rccl-topo_8p_940.xml; 64 GB/s,
-// stas00/ml-engineering). The rates are those that others measured: 33.9 by copy engine, 47.7 by kernels.
+// stas00/ml-engineering).
 func mi300x8() amdMachine {
-	a := accelerated(xeon, 8, 0x74a1, 0x120000, 5, 256)
-	a.tree.IOMMUUnits = []string{"dmar0", "dmar1"}
-	a.files = accelerators("AMD Instinct MI300X OAM", 196592, "SPX")
+	a := amdMachine{told: true, tree: &checktest.Tree{
+		Nodes:       []checktest.Node{{CPUs: "0-63", MemoryKiB: 1056411988}, {CPUs: "64-127", MemoryKiB: 1056948224}},
+		CommandLine: "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro iommu=pt", IOMMUUnits: []string{"dmar0", "dmar1"}, IOMMUType: "identity",
+	}}
+	link := checktest.Gen(5, 16)
+	for i := range 8 {
+		b := a.tree.Root(0, 0x05+0x1c*i, i/4)
+		_, down := b.Bridge(1, checktest.RootPort, link, checktest.ACSOff()).Below.Switch(1, link, checktest.ACSOff())
+		a.gpus = append(a.gpus, down[0].Below.Add(0, 0, checktest.Function{
+			Class: 0x120000, Vendor: 0x1002, Device: 0x74a1, Driver: "amdgpu", Link: link,
+			BARs: []checktest.BAR{{Index: 0, Bytes: 256 << 30, Flags: 0x14220c}, {Index: 2, Bytes: 2 << 20, Flags: 0x14220c}},
+		}).Address)
+	}
+	bytes := fmt.Sprintf("%d\n", 196592<<20)
+	a.files = map[string]string{
+		"mem_info_vram_total": bytes, "mem_info_vis_vram_total": bytes, "mem_info_vram_used": "297029632\n", "product_name": "AMD Instinct MI300X OAM\n",
+		"vbios_version": "113-M3000100-102\n", "ras/features": "feature mask: 0x0\n", "ras/gpu_vram_bad_pages": "",
+		"current_compute_partition": "SPX\n", "current_memory_partition": "NPS1\n",
+	}
+	for _, block := range []string{"umc", "sdma", "gfx", "mmhub", "pcie_bif", "xgmi_wafl"} {
+		a.files["ras/"+block+"_err_count"] = "ue: 0\nce: 0\n"
+	}
 	a.nodes = []aNode{aProcessor(), aProcessor()}
 	for i, address := range a.gpus {
 		n := aGPU(int64(50001+i), address, "simd_count 1216", "simd_per_cu 4", "num_xcc 8", fmt.Sprintf("drm_render_minor %d", 128+8*i), "gfx_target_version 90402", "device_id 29857", standInHive)
@@ -253,43 +203,6 @@ func mi300x8() amdMachine {
 		for j := range a.gpus {
 			if i != j {
 				n.io = append(n.io, aXGMI(j+2, 1, 64000))
-			}
-		}
-		a.nodes = append(a.nodes, n)
-	}
-	var transfers []probe.Transfer
-	for test, rate := range map[string]float64{probe.TestCopy: 33.9, probe.TestStore: 47.7} {
-		for _, from := range a.gpus {
-			for _, to := range a.gpus {
-				if from != to {
-					transfers = append(transfers, probe.Transfer{Test: test, Source: from, Destination: to, Outcome: probe.OK, Bytes: 64 << 20, GBps: &rate, Verified: "gpu"})
-				}
-			}
-		}
-	}
-	slices.SortStableFunc(transfers, func(a, b probe.Transfer) int { return strings.Compare(a.Test, b.Test) })
-	a.probe = hipReport("AMD Instinct MI300X OAM", a.gpus, transfers...)
-	return a
-}
-
-// mi250x4 is a server with two MI250, each of which is two GPUs: four links in the package, one between the first of
-// each and one between the second, and two steps for the others (rccl-topo_8p_90a.xml has eight of these;
-// gpu-arch/mi250 of AMD's documentation).
-func mi250x4() amdMachine {
-	a := accelerated(epyc, 4, 0x740c, 0x038000, 4, 64)
-	a.files = accelerators("AMD INSTINCT MI250 (MCM) OAM AC MBA", 65520, "")
-	a.nodes = []aNode{aProcessor(), aProcessor()}
-	links := map[[2]int]int{{0, 1}: 4, {2, 3}: 4, {0, 2}: 1, {1, 3}: 1}
-	for i, address := range a.gpus {
-		n := aGPU(int64(60001+i), address, "simd_count 416", "simd_per_cu 4", "num_xcc 1", fmt.Sprintf("drm_render_minor %d", 128+i), "gfx_target_version 90010", "device_id 29708", standInHive)
-		n.io = []aLink{{i / 2, 2, 20, 312, 32000, 1}}
-		for j := range a.gpus {
-			switch count := links[[2]int{min(i, j), max(i, j)}]; {
-			case i == j:
-			case count > 0:
-				n.io = append(n.io, aXGMI(j+2, count, 50000))
-			default:
-				n.io = append(n.io, aLink{j + 2, 11, 30, 0, 0, 1}) // The driver does not know the way.
 			}
 		}
 		a.nodes = append(a.nodes, n)
