@@ -24,8 +24,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// What amdgpu and amdkfd show of themselves, without any library of AMD.
-// docs/amd.md says which fact is from which file.
+// What amdgpu and amdkfd show of themselves; docs/amd.md says which fact is from which file.
 const (
 	kfdClass     = "/sys/class/kfd/kfd"
 	kfdNodes     = kfdClass + "/topology/nodes"
@@ -34,8 +33,7 @@ const (
 	amdDriver    = "amdgpu"
 )
 
-// Bounds on what is taken from these files. A host of 8 MI300X in CPX mode has
-// 64 nodes of GPUs and 2 to 8 of processors.
+// Bounds of what is read. A host of 8 MI300X in CPX mode has 64 nodes of GPUs and 2 to 8 of processors.
 const (
 	maxKFDNodes      = 512
 	maxKFDLinks      = 512 // Of one node and one kind.
@@ -44,17 +42,15 @@ const (
 	maxRASBlocks     = 64
 )
 
-// hasAMD is false if the PCI tree shows no AMD display controller or accelerator:
-// then there is nothing to look for, and no file is read.
+// hasAMD is false if the PCI tree shows no AMD display controller or accelerator: then no file is read.
 func (c *gpuGathering) hasAMD() bool {
 	return c.Facts.PCI == nil || slices.ContainsFunc(c.Facts.PCI.Devices, func(d facts.PCIDevice) bool {
 		return d.Vendor == pci.VendorAMD && (d.Kind == pci.KindGPU || d.Kind == "display" || d.Kind == "")
 	})
 }
 
-// readAMD adds what AMD's drivers show to the known GPUs, and adds the GPUs
-// that the PCI tree does not show as GPUs: the integrated ones that the compute
-// driver still treats as GPUs.
+// readAMD adds what AMD's drivers show to the known GPUs, and the integrated ones that only the compute driver
+// takes for GPUs.
 func (c *gpuGathering) readAMD(ctx context.Context) {
 	if !c.hasAMD() {
 		return
@@ -82,8 +78,7 @@ func (c *gpuGathering) readAMD(ctx context.Context) {
 	c.readKFDProcesses(ctx, t)
 }
 
-// joinKFD gives each GPU its node. Several nodes at one address are the
-// partitions of one GPU.
+// joinKFD gives each GPU its node, or the nodes of its partitions.
 func (c *gpuGathering) joinKFD(t *kfdTopology) {
 	for i := range t.nodes {
 		n := &t.nodes[i]
@@ -129,10 +124,8 @@ func (c *gpuGathering) gpuOfNode(n *kfdNode) *facts.GPU {
 	return &c.out.Devices[len(c.out.Devices)-1]
 }
 
-// readAMDGPU reads what amdgpu says about one GPU in the folder of its PCI device.
-// It does not read xgmi_error, because reading clears the error
-// (amdgpu_xgmi_show_error, amdgpu_xgmi.c), nor unique_id and serial_number,
-// which only identify the card. It returns whether amdgpu drives the GPU.
+// readAMDGPU reads what amdgpu says about one GPU in the folder of its PCI device, and returns whether amdgpu
+// drives it. It does not read xgmi_error, because reading clears the error (amdgpu_xgmi_show_error, amdgpu_xgmi.c).
 func (c *gpuGathering) readAMDGPU(gpu *facts.GPU) bool {
 	d, inPCI := pci.DeviceAt(c.Facts, gpu.Address)
 	model := data.GPUModelByID(d.Device)
@@ -170,8 +163,7 @@ func (c *gpuGathering) readAMDGPU(gpu *facts.GPU) bool {
 	return true
 }
 
-// noteMemory notes which GPUs do not report how much of their memory the
-// processor can reach. The files exist once the driver has initialized the GPU.
+// noteMemory notes which GPUs do not report their memory, which they do once the driver has initialized them.
 func (c *gpuGathering) noteMemory() {
 	var silent []string
 	for _, gpu := range c.out.Devices {
@@ -192,8 +184,7 @@ func (c *gpuGathering) amdText(name string) string {
 	return escape.Printable(text, gather.MaxShown)
 }
 
-// readRAS reads the error counters. The driver shows a file for each block that
-// can count, on the accelerators and some professional cards.
+// readRAS reads the error counters: a file for each block that can count.
 func (c *gpuGathering) readRAS(gpu *facts.GPU, dir string) {
 	names, err := c.Host.Dir(dir)
 	if err != nil {
@@ -258,9 +249,8 @@ func parseRAS(text string) (facts.RASBlock, bool) {
 
 var badPage = lazy.New(`^0x[0-9a-f]{8,16} : 0x[0-9a-f]{8} : [RPF]$`)
 
-// countBadPages counts the lines of gpu_vram_bad_pages,
-// "0x00000001 : 0x00001000 : R" (amdgpu_ras_sysfs_badpages_read); nil if a
-// line is something else.
+// countBadPages counts the lines of gpu_vram_bad_pages, "0x00000001 : 0x00001000 : R"
+// (amdgpu_ras_sysfs_badpages_read); nil if a line is something else.
 func countBadPages(b []byte) *int {
 	pages := 0
 	for line := range bytes.Lines(bytes.TrimRight(b, "\x00")) {
@@ -276,8 +266,7 @@ func countBadPages(b []byte) *int {
 	return &pages
 }
 
-// noteKFD says why GPUs have no node, if the reason is not obvious. Bound are the
-// GPUs that amdgpu drives.
+// noteKFD says why GPUs have no node. Bound are those that amdgpu drives.
 func (c *gpuGathering) noteKFD(t *kfdTopology, bound []string) {
 	missing := slices.DeleteFunc(slices.Clone(bound), func(address string) bool { return c.out.At(address).KFD != nil })
 	const fact = "devices.kfd"
@@ -300,15 +289,13 @@ func (c *gpuGathering) noteKFD(t *kfdTopology, bound []string) {
 	}
 }
 
-// amdParameters are the parameters of amdgpu that affect communication
-// (drivers/gpu/drm/amd/amdgpu/amdgpu_drv.c).
+// amdParameters are the parameters of amdgpu that affect communication (drivers/gpu/drm/amd/amdgpu/amdgpu_drv.c).
 var amdParameters = []string{
 	"pcie_p2p", "use_xgmi_p2p", "noretry", "no_system_mem_limit", "debug_largebar", "vis_vramlimit", "vramlimit",
 	"gpu_recovery", "ras_enable", "mes", "aspm", "pcie_gen_cap", "pcie_lane_cap", "sched_policy", "mtype_local", "runpm", "rebar",
 }
 
-// readAMDDriver reads the facts about the driver and what it needs. If it
-// drives no GPU, none of these facts is reported as unknown.
+// readAMDDriver reads the facts about the driver and what it needs, if it drives a GPU.
 func (c *gpuGathering) readAMDDriver(ctx context.Context, t *kfdTopology, bound []string) *facts.AMDDriver {
 	d := &facts.AMDDriver{KFD: t.state}
 	if loaded, err := c.Host.Exists(amdModule); err == nil && (loaded || c.Facts.PCI != nil) {
@@ -343,8 +330,7 @@ func (c *gpuGathering) readAMDDriver(ctx context.Context, t *kfdTopology, bound 
 
 var rocmVersion = lazy.New(`^[0-9]+(\.[0-9]+)+([-.+~][0-9A-Za-z.~+-]*)?$`)
 
-// readROCm reads the version of the installation that /opt/rocm points to, or of the only installation. Python packages bring
-// their own.
+// readROCm reads the version of the installation that /opt/rocm points to, or of the only one.
 func (c *gpuGathering) readROCm() string {
 	names, err := c.Host.Dir("/opt")
 	if err != nil {
@@ -372,16 +358,14 @@ func (c *gpuGathering) readROCm() string {
 	return ""
 }
 
-// seesAllProcesses is true if the process IDs of the host are valid
-// here: if the kernel's own thread 2 is visible.
+// seesAllProcesses is true if the kernel's own thread 2 is visible, and so all processes of the host.
 func seesAllProcesses(h *host.Host) bool {
 	name, err := h.Text("/proc/2/comm")
 	return err == nil && name == "kthreadd"
 }
 
-// readKFDProcesses notes who holds memory on which GPU. The driver names
-// processes by their IDs on the host: in a container with a PID namespace of its
-// own, gpudoctor could not tell its own child from other processes.
+// readKFDProcesses notes who holds memory on which GPU. The driver names processes by their IDs on the host: in
+// another PID namespace, gpudoctor could not tell its own child from others.
 func (c *gpuGathering) readKFDProcesses(ctx context.Context, t *kfdTopology) {
 	if len(t.nodes) == 0 {
 		return
@@ -409,10 +393,8 @@ func (c *gpuGathering) readKFDProcesses(ctx context.Context, t *kfdTopology) {
 	}
 }
 
-// kfdUsers returns who holds memory on which GPU, by address: proc/PID/vram_ID,
-// more than 0 (kfd_procfs_show, kfd_process.c, since Linux 5.8). A process opens
-// every GPU; a GPU on which it holds no memory is not in use by it. gpudoctor and
-// its children are left out.
+// kfdUsers returns who holds memory on which GPU, by address: proc/PID/vram_ID, more than 0 (kfd_procfs_show,
+// kfd_process.c, since Linux 5.8). gpudoctor and its children are left out.
 func kfdUsers(ctx context.Context, h *host.Host, devices []facts.GPU, nodes []kfdNode) (map[string][]facts.GPUProcess, error) {
 	names, err := h.Dir(kfdProcesses)
 	if err != nil {
@@ -446,8 +428,7 @@ func kfdUsers(ctx context.Context, h *host.Host, devices []facts.GPU, nodes []kf
 	return users, ctx.Err()
 }
 
-// busyAMD says which AMD GPUs are in use by processes other than gpudoctor, which may
-// itself hold as many bytes of their memory as own.
+// busyAMD says which AMD GPUs others use; own is how much of their memory gpudoctor may hold itself.
 func busyAMD(ctx context.Context, h *host.Host, own int64) map[string]probe.User {
 	busy := make(map[string]probe.User)
 	t := readKFD(ctx, h)

@@ -27,21 +27,18 @@ const (
 	linkPCIe = "pcie"
 )
 
-// kfdLink has the properties of a link from one node to another; the bandwidths are in MB/s, and 0 if the driver
-// does not know.
+// kfdLink has the properties of a link between two nodes; bandwidths are in MB/s, 0 if not known.
 type kfdLink map[string]uint64
 
 // amdLinks are the links between AMD GPUs, by the addresses of both ends.
 type amdLinks struct {
 	links map[[2]string]kfdLink
-	// asked are the GPUs whose links were all read, and whose driver
-	// supports p2p_links (Linux 6.0, commit 0f28cca87e9a): between two of them,
-	// no link means no access.
+	// asked are the GPUs whose links were all read, with p2p_links (Linux 6.0, commit 0f28cca87e9a): between two of
+	// them, no link means no access.
 	asked map[string]bool
 }
 
-// readAMDLinks reads the links of each GPU's first node to the first nodes of
-// the others. Those between partitions of two GPUs say the same.
+// readAMDLinks reads the links between the first nodes of GPUs. Those between further partitions say the same.
 func readAMDLinks(ctx context.Context, g *gather.Gathering) *amdLinks {
 	l := &amdLinks{links: make(map[[2]string]kfdLink), asked: make(map[string]bool)}
 	if g.Facts.GPUs == nil || g.Facts.GPUs.AMD == nil {
@@ -83,8 +80,7 @@ func readAMDLinks(ctx context.Context, g *gather.Gathering) *amdLinks {
 	return l
 }
 
-// readKFDLinks reads one folder of links; all is true when there was one and
-// each link in it was read.
+// readKFDLinks reads a folder of links; all is true when there was one and all of it was read.
 func readKFDLinks(ctx context.Context, h *host.Host, node int, kind string) (links []kfdLink, all bool, err error) {
 	dir := fmt.Sprintf("%s/%d/%s", kfdNodes, node, kind)
 	names, err := h.Dir(dir)
@@ -121,9 +117,8 @@ const (
 	kfdLinkBidirectional = 1 << 31
 )
 
-// xgmiHopWeight is the weight of an xGMI link (KFD_CRAT_XGMI_WEIGHT in
-// kfd_crat.h); one within a package weighs 13. Twice that weight is a path through
-// another GPU.
+// xgmiHopWeight is the weight of an xGMI link (KFD_CRAT_XGMI_WEIGHT in kfd_crat.h); a path through another GPU
+// weighs twice as much.
 const xgmiHopWeight = 15
 
 // joinAMD fills in what the compute driver reports about a pair.
@@ -176,12 +171,10 @@ func (l *amdLinks) joinAMD(t *topology, p *facts.Pair) {
 	}
 }
 
-// xgmiGBps is what the links between two GPUs carry in one direction. The
-// driver gives the rate of one link as the minimum and that of all links as the maximum, in
-// MB/s (kfd_fill_gpu_xgmi_link_to_gpu, kfd_crat.c). Until 2025, about Linux 6.15, it
-// assumed 25 GT/s for each link, whatever the GPU
-// (amdgpu_amdkfd_get_xgmi_bandwidth_mbytes), so the rate of the model is used
-// if it is higher. For a path through another GPU the driver reports 0.
+// xgmiGBps is what the links between two GPUs carry in one direction. The driver gives the rate of one link as the
+// minimum and that of all as the maximum, in MB/s (kfd_fill_gpu_xgmi_link_to_gpu, kfd_crat.c). Until about Linux
+// 6.15 it assumed 25 GT/s for each link (amdgpu_amdkfd_get_xgmi_bandwidth_mbytes), so a higher rate of the model
+// counts. For a path through another GPU it reports 0.
 func (t *topology) xgmiGBps(p *facts.Pair, link kfdLink) float64 {
 	if link["weight"] > xgmiHopWeight {
 		return 0

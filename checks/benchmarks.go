@@ -11,8 +11,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// linkedModel returns the rate at which a GPU of this model sends over its NVLinks to the others on
-// its board; 0 for a part of a GPU, or a model without.
+// linkedModel returns the rate at which a GPU of this model sends over its NVLinks; 0 for a part of a GPU, or
+// without.
 func linkedModel(name string) float64 {
 	if strings.Contains(name, "MIG") {
 		return 0
@@ -20,8 +20,7 @@ func linkedModel(name string) float64 {
 	return data.GPUModelOf(name).NVLinkGBps
 }
 
-// CompareBenchmarks compares the tables that had nothing to be compared with, as the
-// links are of a machine that the texts do not show.
+// CompareBenchmarks compares tables that had no links to be compared with.
 func CompareBenchmarks(f *facts.Facts) {
 	f.Benchmarks = slices.Clone(f.Benchmarks)
 	for i := range f.Benchmarks {
@@ -51,8 +50,7 @@ func expectOfBenchmark(f *facts.Facts, b *facts.Benchmark) {
 	}
 }
 
-// expectOfNetwork compares a bandwidth between two machines with the rate of the
-// port, which another text must have given.
+// expectOfNetwork compares a bandwidth between two machines with the rate of the port.
 func expectOfNetwork(f *facts.Facts, b *facts.Benchmark) {
 	if !strings.HasPrefix(b.Test, "RDMA_Write") && !strings.HasPrefix(b.Test, "Send") {
 		return // Reads and atomics keep fewer requests under way.
@@ -80,9 +78,8 @@ func expectOfNetwork(f *facts.Facts, b *facts.Benchmark) {
 	p.ExpectedGBps, p.Threshold, p.Basis = &rate, &threshold, basis
 }
 
-// expectOfHost compares copies between host memory and a GPU with the narrowest of
-// the GPUs' ways to their processors, as the table does not always identify its GPUs. Where
-// these are not known, only what is wrong on any machine is noted.
+// expectOfHost compares copies between host memory and a GPU with the narrowest of the GPUs' ways to their
+// processors or, if these are not known, with what any machine reaches.
 func expectOfHost(f *facts.Facts, b *facts.Benchmark) {
 	rate, threshold, basis := weakestHost(f)
 	for i := range b.Points {
@@ -129,8 +126,7 @@ func integrated(f *facts.Facts, b *facts.Benchmark) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return data.GPUModelOf(name).Form == "superchip" })
 }
 
-// weakestPair is the rate and the threshold of the pair of GPUs whose link
-// is the slowest, of those that take part.
+// weakestPair is the rate and the threshold of the slowest pair of GPUs that take part.
 func weakestPair(f *facts.Facts, test string, takesPart func(gpu string) bool) (rate, threshold float64, basis string) {
 	for _, p := range f.Links.All() {
 		if !between(&p, takesPart) {
@@ -177,8 +173,7 @@ func modelsIn(f *facts.Facts, b *facts.Benchmark) []string {
 	return modelsOf(f, anyGPU)
 }
 
-// modelRate is what a GPU sends over its NVLinks, if all are of one model that
-// always has them.
+// modelRate is what a GPU sends over its NVLinks, if all are of models that have the same.
 func modelRate(names []string) (rate float64, basis string) {
 	if len(names) < 2 {
 		return 0, ""
@@ -216,8 +211,7 @@ func fastest(b *facts.Benchmark, of func(*facts.BenchmarkPoint) bool) (best *fac
 	return best
 }
 
-// overNetwork reports whether NCCL's log shows that all channels go over NICs, also those
-// between GPUs of one machine, as with NCCL_P2P_DISABLE=1 on machines with fast NICs.
+// overNetwork reports whether NCCL's log shows that all channels go over NICs, as with NCCL_P2P_DISABLE=1.
 func overNetwork(f *facts.Facts) bool {
 	if f.Logs == nil || len(f.Logs.Transports) == 0 {
 		return false

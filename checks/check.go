@@ -1,7 +1,6 @@
-// Package checks gathers facts about one machine: about its PCI tree, IOMMU,
-// GPUs, container, environment, libraries and kernel log,
-// and the results of real transfers between its GPUs. It reads and parses; it
-// judges nothing. Judging is the work of package rules.
+// Package checks gathers facts about one machine: about its PCI tree, IOMMU, GPUs, container, environment,
+// libraries and kernel log, and the results of real transfers between its GPUs. It reads and parses; it judges
+// nothing. Judging is the work of package rules.
 package checks
 
 import (
@@ -29,7 +28,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/system"
 )
 
-// All is every check, in the order of the document.
+// All are the checks, in the order of the document.
 var All = []*gather.Check{
 	system.Check,
 	pci.Check,
@@ -51,10 +50,8 @@ var All = []*gather.Check{
 // probes are the checks that use the GPUs, and wait for the probe of pairs.
 var probes = []*gather.Check{transfersCheck, gpudirect.Check, collectivesCheck}
 
-// Gather runs every check in parallel, each after those that it depends on,
-// and returns the facts with the time that each check took. A check that
-// fails, panics or outlasts its deadline never stops another: its section
-// stays nil and is listed as unknown.
+// Gather runs all checks in parallel, each after those that it depends on, and returns the facts and how long each
+// took. One that fails, panics or outlasts its deadline stops no other: its section is unknown.
 func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Facts, map[string]time.Duration) {
 	if opts.Deadline == 0 {
 		opts.Deadline = deadline.Check

@@ -12,10 +12,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// expectedOfCollective is what the links of one GPU carry in a collective on one machine, and the
-// least part of it that counts as good: from the models of the GPUs, or, where these do not
-// tell, from the paths between those that take part. network is true where all of it goes
-// over NICs. The rate is 0 where nothing is known.
+// expectedOfCollective is what the links of one GPU carry in a collective on one machine, and the least part of it
+// that counts as good, by the models of the GPUs, or else the paths between those that take part. network is true
+// where all of it goes over NICs.
 func expectedOfCollective(f *facts.Facts, models []string, takesPart func(gpu string) bool, network bool) (rate, threshold float64, basis string) {
 	if network {
 		rate, basis = affinity.NetworkRate(f)
@@ -45,10 +44,8 @@ func between(p *facts.Pair, takesPart func(gpu string) bool) bool {
 // anyGPU takes part: a table does not say which do.
 func anyGPU(string) bool { return true }
 
-// expectOfProbe notes, with the large all-reduces of the environment as it is, what the links
-// allow. The best of them decides whether the collectives are slow. On one machine a library goes
-// over host memory, NICs or sockets only where it cannot use the links, or was told not to: all
-// ways are judged by the links, and rules see by the arm's transports which it was.
+// expectOfProbe notes with large all-reduces what the links allow; the best decides whether collectives are slow.
+// All ways are judged by the links: a library takes others on one machine only where it must, and rules see which.
 func expectOfProbe(f *facts.Facts, c *probe.Collectives) {
 	if len(c.Arms) == 0 || len(c.GPUs) < 2 || c.Arms[0].Outcome != probe.OK {
 		return
@@ -105,8 +102,7 @@ func unknownSpeed(c *probe.Collectives, large []*probe.Operation, cause probe.Ca
 	c.Outcome, c.Cause, c.Reason = first.Outcome, first.Cause, first.Reason
 }
 
-// largeSums are the all-reduces of an arm that show the bandwidth of the links and not their
-// latency.
+// largeSums are the all-reduces of an arm that show the bandwidth of the links and not their latency.
 func largeSums(a *probe.Arm) []*probe.Operation {
 	var all []*probe.Operation
 	for i := range a.Operations {
@@ -128,9 +124,8 @@ func modelsOf(f *facts.Facts, takesPart func(gpu string) bool) []string {
 	return all
 }
 
-// mostOfCollective is the largest bus bandwidth that an all-reduce can have: no GPU sends more than
-// all its links carry, and with NVLS, where the switches add, the bus bandwidth counts each byte
-// that it sends 2(n-1)/n times. 0 where nothing is known; a model alone tells what its links carry.
+// mostOfCollective is the largest bus bandwidth that an all-reduce can have: no GPU sends more than its links
+// carry, and with NVLS, where the switches add, each byte that it sends counts 2(n-1)/n times.
 func mostOfCollective(f *facts.Facts, c *probe.Collectives, rate float64, takesPart func(gpu string) bool) float64 {
 	of := map[string]float64{}
 	for _, p := range f.Links.All() {

@@ -58,15 +58,13 @@ func gatherCollectives(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// unasked reports whether collectives are to be run only where they are due. A recording always
-// gives those that it holds.
+// unasked reports whether collectives are to be run only where they are due; a recording gives what it holds.
 func unasked(g *gather.Gathering) bool {
 	return g.Options.CollectivesIfDue && (g.Host == nil || !g.Host.Recorded())
 }
 
-// due reports whether something here may break collectives: a transfer between two GPUs failed, or
-// variables shape how the library communicates. It takes a library and a GPU that the probe of pairs
-// found; where that probe was not run, nothing is due.
+// due reports whether something here may break collectives: a transfer between two GPUs failed, or variables shape
+// how the library communicates. Without the probe of pairs, nothing is due.
 func due(g *gather.Gathering) bool {
 	t := g.Facts.Transfers
 	if t == nil || len(t.Devices) == 0 || len(candidates(g)) == 0 {
@@ -120,9 +118,8 @@ func absent(c probe.Cause) bool { return c == probe.CauseNoLibrary || c == probe
 // maxCandidates bounds the copies of the library that are reported.
 const maxCandidates = 16
 
-// candidates are the copies of NCCL or RCCL, in the order in which a job would take them: what
-// its environment preloads or names; else what a Python environment brings, whose programs load
-// that; else what the loader finds by itself.
+// candidates are the copies of NCCL or RCCL, in the order in which a job would take them: what its environment
+// names, what a Python environment brings, and what the loader finds.
 func candidates(g *gather.Gathering) []probe.Candidate {
 	if at := g.Options.NCCL; at != "" {
 		return []probe.Candidate{{Path: at, FoundBy: "option"}}

@@ -10,10 +10,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// Derive fills in what follows from other facts, for a document that was put
-// together from texts: the kind of each PCI function, which of them are GPUs,
-// and the paths between them if the tree is known. What the document states
-// already stays.
+// Derive fills in what follows from other facts of texts: the kinds of PCI functions, which of them are GPUs, and
+// the paths between them. What is stated stays.
 func Derive(f *facts.Facts) {
 	if f.PCI != nil {
 		for i := range f.PCI.Devices {
@@ -32,9 +30,7 @@ func Derive(f *facts.Facts) {
 	}
 }
 
-// deriveOffered lists the GPUs that HIP offers and nothing else shows, as in a
-// container without the PCI tree. It follows gathering, where each check writes its own
-// section.
+// deriveOffered lists the GPUs that HIP offers and nothing else shows, as in a container without the PCI tree.
 func deriveOffered(f *facts.Facts) {
 	if f.Transfers == nil || f.Transfers.API != "hip" || f.GPUs == nil {
 		return
@@ -47,8 +43,7 @@ func deriveOffered(f *facts.Facts) {
 	slices.SortStableFunc(f.GPUs.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
 }
 
-// deriveGPUs lists the GPUs of the PCI tree and those that other texts
-// mention.
+// deriveGPUs lists the GPUs of the PCI tree and those that other texts mention.
 func deriveGPUs(f *facts.Facts) {
 	for _, d := range f.PCI.Devices {
 		vendor := pci.VendorName(d.Vendor)
@@ -91,8 +86,7 @@ func deriveNVLinks(f *facts.Facts) {
 	}
 }
 
-// derivePairs adds the paths that follow from the tree, and completes those
-// that a text states.
+// derivePairs adds the paths that follow from the tree, and completes those that a text states.
 func derivePairs(f *facts.Facts) {
 	t := newTopology(f)
 	placed := func(address string) bool { d := t.devices[address]; return d != nil && d.RootBus != "" }

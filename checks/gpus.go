@@ -20,7 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
-// gpusCheck gathers gPUs as the vendors' management libraries see them.
+// gpusCheck gathers GPUs as the vendors' management libraries see them.
 var gpusCheck = &gather.Check{
 	Name:  "gpus",
 	After: []string{"pci"},
@@ -53,7 +53,6 @@ func gatherGPUs(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// gpuGathering is the running gathering of the section.
 type gpuGathering struct {
 	*gather.Gathering
 	out *facts.GPUFacts
@@ -87,8 +86,7 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 		c.out.Devices = []facts.GPU{}
 		for _, d := range c.Facts.PCI.Devices {
 			vendor := pci.VendorName(d.Vendor)
-			// The virtual functions of a host that shares its GPUs are not
-			// GPUs of its own.
+			// The virtual functions of a host that shares its GPUs are not GPUs of its own.
 			if d.Kind == pci.KindGPU && vendor != "" && !d.Virtual {
 				byAddress[d.Address] = &facts.GPU{Address: d.Address, Vendor: vendor, InPCI: true}
 			}
@@ -114,8 +112,7 @@ func (c *gpuGathering) join(devices []nvml.Device) {
 	slices.SortStableFunc(c.out.Devices, func(a, b facts.GPU) int { return cmp.Compare(a.Address, b.Address) })
 }
 
-// noteUnclassed notes that there may be GPUs among the PCI devices whose class or vendor cannot
-// be read.
+// noteUnclassed notes that PCI devices whose class or vendor cannot be read may be GPUs.
 func (c *gpuGathering) noteUnclassed() {
 	unclassed := 0
 	for _, d := range c.Facts.PCI.All() {
@@ -136,9 +133,8 @@ func (c *gpuGathering) inPCI(address string) bool {
 	return is
 }
 
-// placeSilent identifies the GPUs that NVML counts but that do not
-// even report their address: as many as are left over in the PCI tree, if all
-// have the same error. Otherwise they are listed without an address.
+// placeSilent identifies the GPUs that NVML counts and that do not report their address: those left over in the PCI
+// tree, if their number and all errors agree. Otherwise they have no address.
 func (c *gpuGathering) placeSilent(silent []nvml.Device) {
 	var left []int
 	for i, gpu := range c.out.Devices {
@@ -162,8 +158,7 @@ func (c *gpuGathering) placeSilent(silent []nvml.Device) {
 	}
 }
 
-// givenAway is true for a GPU that is bound to a driver other than NVIDIA's, such as
-// vfio-pci for a guest: NVML does not count it.
+// givenAway is true for a GPU that another driver has, such as vfio-pci: NVML does not count it.
 func (c *gpuGathering) givenAway(address string) bool {
 	d, _ := pci.DeviceAt(c.Facts, address)
 	return d.Driver != "" && d.Driver != "nvidia"
@@ -179,21 +174,18 @@ func (c *gpuGathering) fill(gpu *facts.GPU, d nvml.Device) {
 	*gpu = d.GPU
 }
 
-// nameOf returns a process's name, or "" where it is not visible: NVML may
-// know it by its process ID outside this container.
+// nameOf returns a process's name; empty where it is not visible, as from within a container.
 func (c *gpuGathering) nameOf(pid int) string {
 	name, _ := c.Host.Text(path.Join("/proc", strconv.Itoa(pid), "comm"))
 	return strings.ToValidUTF8(name, "?")
 }
 
-// expectsNVIDIA is true when something shows that this machine has an NVIDIA
-// GPU or driver, so that NVML should have answered.
+// expectsNVIDIA is true when something shows an NVIDIA GPU or driver, so that NVML should have answered.
 func (c *gpuGathering) expectsNVIDIA() bool {
 	return c.out.Driver.KernelVersion != "" || slices.ContainsFunc(c.out.Devices, func(gpu facts.GPU) bool { return gpu.Vendor == pci.WordNVIDIA })
 }
 
-// provesDriver are the NVML errors that only a kernel driver causes, even
-// if /sys shows no GPU.
+// provesDriver are the NVML errors that only a kernel driver causes.
 var provesDriver = map[string]bool{"NO_PERMISSION": true, "LIB_RM_VERSION_MISMATCH": true}
 
 // nvmlHints say how to make NVML answer, by the name of its error.
@@ -247,8 +239,7 @@ func (c *gpuGathering) noteNVML(a *nvml.Answer) {
 	c.Unknown("gpus", "devices", reason, hint)
 }
 
-// endHints say what to do if a process of this program ended and no driver is to
-// blame, by what ended it.
+// endHints say what to do if a process of this program ended and no driver is to blame.
 var endHints = map[child.Death]string{
 	child.DeathByOther:    "run it again; if the kernel log shows that memory ran out, give the machine or the container more memory",
 	child.DeathByShortage: "raise the limit (ulimit, or the container's), and run it again",
@@ -352,9 +343,8 @@ func DriverParameter(d *facts.GPUDriver, line string) (name, value string) {
 	return name, value
 }
 
-// countNVSwitches counts those in the PCI tree, or those that NVLinks connect to
-// by address. If links connect to switches that a virtual machine hides, or
-// if a link does not report its remote end, the number is not known.
+// countNVSwitches counts those in the PCI tree, or those that NVLinks connect to by address. It is not known if a
+// link does not report its remote end, as in a virtual machine.
 func (c *gpuGathering) countNVSwitches() *int {
 	n := 0
 	for _, d := range c.Facts.PCI.All() {
@@ -387,8 +377,7 @@ func (c *gpuGathering) countNVSwitches() *int {
 	return new(len(addresses))
 }
 
-// hasFabric is true when this machine's GPUs are, or should be, members of an
-// NVSwitch fabric, which a fabric manager sets up.
+// hasFabric is true when the GPUs are, or should be, members of an NVSwitch fabric.
 func (c *gpuGathering) hasFabric() bool {
 	if c.out.NVSwitches != nil && *c.out.NVSwitches > 0 {
 		return true
@@ -407,8 +396,7 @@ func (c *gpuGathering) findFabricManager(ctx context.Context) *facts.FabricManag
 			"run outside the container, or share the host's PID namespace (docker run --pid host)")
 	}
 	for _, dir := range []string{"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"} {
-		// The name of the file contains the version on some distributions; on
-		// most it is libnvfm.so.1 and does not.
+		// The name of the file contains the version on some distributions; on most it is libnvfm.so.1 and does not.
 		file, err := c.Host.Real(dir + "/libnvfm.so.1")
 		if err != nil {
 			continue
@@ -421,8 +409,8 @@ func (c *gpuGathering) findFabricManager(ctx context.Context) *facts.FabricManag
 	return fm
 }
 
-// fabricManagerRuns searches /proc. Nil means that it is unknown:
-// only if the kernel's own thread 2 is visible are all processes visible.
+// fabricManagerRuns searches /proc. Nil is not known: all processes are visible only where the kernel's thread 2
+// is.
 func (c *gpuGathering) fabricManagerRuns(ctx context.Context) *bool {
 	// The kernel cuts names at 15 bytes (TASK_COMM_LEN, proc_pid_comm(5)).
 	const name = "nv-fabricmanage"

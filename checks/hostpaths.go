@@ -21,9 +21,8 @@ func (t *topology) hosts() []facts.HostPath {
 	return all
 }
 
-// host finds the narrowest link between a GPU and the root complex, each at the best that
-// both its ends can do: an idle GPU lowers its speed. Of several the one nearest to the
-// processor counts. It is nil if a link is not known, or a hypervisor makes it up.
+// host finds the narrowest link between a GPU and the root complex, of several the one nearest to the processor. It
+// is nil if a link is not known, or a hypervisor makes it up.
 func (t *topology) host(d *facts.PCIDevice) *facts.HostPath {
 	var h *facts.HostPath
 	for _, link := range t.hops(d, t.roles(d.Ancestors), 0) {

@@ -74,9 +74,7 @@ func IOMMUVendor(units []string) string {
 	return "other"
 }
 
-// readIOMMUGroups lists the groups. Their devices are taken from the PCI
-// section, which has read each device's link to its group, unless that is
-// missing.
+// readIOMMUGroups lists the groups, with the devices that the PCI section has for them.
 func readIOMMUGroups(g *gather.Gathering) ([]facts.IOMMUGroup, error) {
 	names, err := g.Host.Dir(iommuGroups)
 	if err != nil {
@@ -109,8 +107,7 @@ func readIOMMUGroups(g *gather.Gathering) ([]facts.IOMMUGroup, error) {
 	return groups, nil
 }
 
-// iommuMode says which mode is in force, or why that is not known. The empty
-// list of a virtual machine means that the guest itself has no IOMMU.
+// iommuMode says which mode is in force, or why that is not known.
 func iommuMode(f *facts.IOMMUFacts, tree *facts.PCIFacts) (mode, unknown string) {
 	if f.Groups == nil {
 		return "", "the kernel's list of IOMMU groups cannot be read"
@@ -148,10 +145,8 @@ func iommuMode(f *facts.IOMMUFacts, tree *facts.PCIFacts) (mode, unknown string)
 	return iommuTranslated, ""
 }
 
-// peerGroupTypes returns the types that decide: those of the groups that hold
-// a GPU or a NIC, or of every group where there is neither. A GPU or NIC that
-// is in no group although there are groups is not translated at all, which
-// counts as identity.
+// peerGroupTypes returns the types that decide: those of the groups of GPUs and NICs, or of all groups without
+// either. A GPU or NIC in no group is not translated, as with identity.
 func peerGroupTypes(groups []facts.IOMMUGroup, tree *facts.PCIFacts) []string {
 	all := make([]string, 0, len(groups))
 	byID := make(map[int]string, len(groups))
@@ -178,9 +173,8 @@ func peerGroupTypes(groups []facts.IOMMUGroup, tree *facts.PCIFacts) []string {
 	return types
 }
 
-// IOMMUParameters picks the kernel parameters that affect DMA translation
-// and on ACS (Documentation/admin-guide/kernel-parameters.txt; the last is an
-// out-of-tree patch's).
+// IOMMUParameters picks the kernel parameters that affect DMA translation and ACS
+// (Documentation/admin-guide/kernel-parameters.txt; pcie_acs_override is an out-of-tree patch's).
 func IOMMUParameters(line string) []string {
 	parameters := []string{}
 	for token := range strings.FieldsSeq(line) {

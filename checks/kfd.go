@@ -23,7 +23,7 @@ const (
 	kfdPartial    = "partial"
 )
 
-// kfdNode is a node of the topology that is a GPU or a partition of one.
+// kfdNode is a node that is a GPU or a partition of one.
 type kfdNode struct {
 	number     int
 	id         int64
@@ -36,15 +36,13 @@ type kfdTopology struct {
 	state string
 	// nodes are those of GPUs, sorted by number.
 	nodes []kfdNode
-	// hidden counts the nodes that this process is not allowed to read, broken those
-	// that cannot be identified.
+	// hidden counts the nodes that may not be read, broken those that cannot be identified.
 	hidden, broken int
 	err            error
 }
 
-// readKFD reads the nodes of the topology. The files of a GPU whose render node
-// the device control group denies give EPERM (kfd_devcgroup_check_permission,
-// kfd_topology.c), as in a container that was given only some of the GPUs.
+// readKFD reads the nodes of the topology. In a container, those of GPUs that it was not given are EPERM
+// (kfd_devcgroup_check_permission, kfd_topology.c).
 func readKFD(ctx context.Context, h *host.Host) *kfdTopology {
 	t := &kfdTopology{}
 	names, err := h.Dir(kfdNodes)
@@ -109,9 +107,8 @@ func kfdNumbers(names []string) []int {
 	return numbers
 }
 
-// parseKFDProperties reads a file "properties": "name value" lines of decimal
-// numbers (sysfs_show_32bit_prop, kfd_topology.c). A last line without its end
-// was truncated and is left out.
+// parseKFDProperties reads "name value" lines of decimal numbers (sysfs_show_32bit_prop, kfd_topology.c). A last
+// line without its end was truncated and is left out.
 func parseKFDProperties(b []byte) map[string]uint64 {
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
 	properties := make(map[string]uint64)
@@ -131,18 +128,15 @@ func parseKFDProperties(b []byte) map[string]uint64 {
 	return properties
 }
 
-// address is the PCI address that a node names. location_id is bus, device and
-// function in its low 16 bits; the driver of a partitioned GPU adds the
-// partition's number above them (bits 28 to 31) or, in some versions, instead
-// of the function (kfd_topology_add_device, kfd_topology.c).
+// address is the PCI address that a node names. location_id is bus, device and function in its low 16 bits; the
+// number of a partition is above them or, in some versions, instead of the function (kfd_topology_add_device,
+// kfd_topology.c).
 func (n *kfdNode) address() string {
 	location := n.properties["location_id"]
 	return fmt.Sprintf("%04x:%02x:%02x.%x", n.properties["domain"]&math.MaxUint32, location>>8&0xff, location>>3&0x1f, location&7)
 }
 
-// architecture is the name of the instruction set, as compilers name it:
-// gfx_target_version 90402 is gfx942, 90010 gfx90a (each part after the first is
-// one hexadecimal digit).
+// architecture is the name of the instruction set: gfx_target_version 90402 is gfx942, 90010 gfx90a.
 func (n *kfdNode) architecture() string {
 	v := n.properties["gfx_target_version"]
 	major, minor, step := v/10000, v/100%100, v%100

@@ -76,8 +76,7 @@ func gatherLinks(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// pairs are the pairs of the devices that are included, those of GPUs first, and at most
-// maxPairs.
+// pairs are the pairs of the devices that are included, those of GPUs first, and at most maxPairs.
 func (t *topology) pairs(included func(address string) bool) iter.Seq[facts.Pair] {
 	return func(yield func(facts.Pair) bool) {
 		n := 0
@@ -103,7 +102,6 @@ func (t *topology) pairs(included func(address string) bool) iter.Seq[facts.Pair
 	}
 }
 
-// topology is what the other sections say about the devices, by address.
 type topology struct {
 	devices   map[string]*facts.PCIDevice
 	gpus      map[string]*facts.GPU
@@ -158,17 +156,14 @@ func newTopology(f *facts.Facts) *topology {
 	return t
 }
 
-// lent reports whether a device carries no traffic of this kernel: it belongs
-// to a guest, or it is an unused virtual function. The names
-// are those of the drivers that pass devices through: vfio-pci and its
-// variants (mlx5_vfio_pci, nvgrace-gpu-vfio-pci), pci-stub, Xen's pciback.
+// lent reports whether a device carries no traffic of this kernel: a driver passes it through to a guest (vfio-pci
+// and its variants, pci-stub, Xen's pciback), or it is an unused virtual function.
 func lent(d *facts.PCIDevice) bool {
 	return d.Virtual && d.Driver == "" || strings.Contains(d.Driver, "vfio") ||
 		d.Driver == "pci-stub" || d.Driver == "pciback"
 }
 
-// virtual reports whether the PCI paths between several GPUs are not the real
-// ones; nil if there are not several, or the tree is not known.
+// virtual reports whether the PCI paths between GPUs are not the real ones; nil if fewer than two are in the tree.
 func (t *topology) virtual() *bool {
 	flat, placed := true, 0
 	for _, address := range t.addresses[pci.KindGPU] {
@@ -209,8 +204,7 @@ type way struct {
 	hops    []hop
 }
 
-// hop is one PCIe link of a path: the device at its lower end, and the port at
-// its upper end, which is nil if it is not known.
+// hop is a PCIe link of a path; the port at its upper end may not be known.
 type hop struct{ lower, upper *facts.PCIDevice }
 
 // role is what a bridge is in the tree.
@@ -223,11 +217,9 @@ const (
 	roleDown
 )
 
-// roles returns the role of each ancestor of a device, from the root port down.
-// If config space is hidden, the port type is not known; then the order of
-// a PCIe tree decides: below the host bridge is a root port, below a root
-// port or a switch's downstream port there can only be an upstream port, and
-// below that only its downstream ports.
+// roles returns the role of each ancestor of a device. Where config space hides the port types, the order of a PCIe
+// tree decides: below the host bridge is a root port, below that or a downstream port an upstream port, and below
+// that its downstream ports.
 func (t *topology) roles(ancestors []string) []role {
 	roles := make([]role, len(ancestors))
 	for i, address := range ancestors {
@@ -255,8 +247,7 @@ func (t *topology) roles(ancestors []string) []role {
 	return roles
 }
 
-// wayBetween finds the PCIe path between two devices; nil if the position of
-// one of them is not known.
+// wayBetween finds the PCIe path between two devices; nil if the place of one is not known.
 func (t *topology) wayBetween(a, b string) *way {
 	da, db := t.devices[a], t.devices[b]
 	if da == nil || db == nil || da.RootBus == "" || db.RootBus == "" {
@@ -292,7 +283,7 @@ func (t *topology) wayBetween(a, b string) *way {
 	return w
 }
 
-// throughRoot names the path of a pair that meets in the root complex.
+// throughRoot names a path through the root complex.
 func (t *topology) throughRoot(a, b *facts.PCIDevice) string {
 	if a.RootBus == b.RootBus {
 		return pathPHB
@@ -309,8 +300,7 @@ func (t *topology) throughRoot(a, b *facts.PCIDevice) string {
 	return pathSYS
 }
 
-// node is the NUMA node of a device or, if the firmware names none for it,
-// of the nearest bridge above that has one.
+// node is the NUMA node of a device, or of the nearest bridge above that has one.
 func (t *topology) node(d *facts.PCIDevice) *int {
 	if d.NUMANode != nil {
 		return d.NUMANode
@@ -323,10 +313,8 @@ func (t *topology) node(d *facts.PCIDevice) *int {
 	return nil
 }
 
-// hops lists the PCIe links from a device up to its first shared ancestors
-// (none: up to the root complex). A switch's downstream port has no link
-// above it: it meets the upstream port inside the switch. Nor has a root
-// port, nor an endpoint that is part of the root complex.
+// hops lists the PCIe links from a device up to its shared ancestors. A switch's downstream port has no link above
+// it, nor has a root port or an endpoint of the root complex.
 func (t *topology) hops(d *facts.PCIDevice, roles []role, shared int) []hop {
 	var hops []hop
 	port := func(i int) *facts.PCIDevice {
@@ -346,8 +334,7 @@ func (t *topology) hops(d *facts.PCIDevice, roles []role, shared int) []hop {
 	return hops
 }
 
-// narrowest returns the slowest link of a path, or nil if a link does not
-// report its speed or the path has no links.
+// narrowest returns the slowest link of a path; nil if one does not report its speed, or there is none.
 func narrowest(hops []hop) *facts.NarrowestLink {
 	var slowest *facts.NarrowestLink
 	best := math.Inf(1)
@@ -382,10 +369,8 @@ func (h hop) rate() *facts.NarrowestLink {
 	}
 }
 
-// speeds returns what a link has negotiated, which both ends report, and the best that it
-// can: the lower of their two maxima. A port whose best is below
-// what its partner has negotiated is one that a hypervisor emulates above a
-// real device, and is ignored.
+// speeds returns what a link has negotiated, and the lower of the maxima of its ends. A port whose best is below
+// what its partner has negotiated is emulated by a hypervisor, and is ignored.
 func (h hop) speeds() (now *facts.PCIeLink, best data.LinkRate) {
 	if h.lower == nil {
 		return nil, best
@@ -446,12 +431,10 @@ func (t *topology) vendor(address string) string {
 	return ""
 }
 
-// joined counts the NVLinks that connect two GPUs. Direct links name the other
-// GPU. Links to switches connect all the GPUs that have them, unless the driver
-// says that this pair may not use NVLink, as between the partitions
-// of a fabric. In a virtual machine the remote ends are hidden; there the
-// driver's status decides that links connect the two, and only the presence of a
-// switch shows how many, as for nvidia-smi.
+// joined counts the NVLinks that connect two GPUs. Direct links name the other GPU; links to switches connect all
+// GPUs that have them, unless the driver refuses NVLink to the pair, as between partitions of a fabric. In a
+// virtual machine the remote ends are hidden: the driver's status decides whether links connect the two, and only a
+// switch shows how many.
 func (t *topology) joined(a, b *facts.GPU) (n int, through, known bool) {
 	toB, toSwitchA, hiddenA := remotes(a, b.Address)
 	toA, toSwitchB, hiddenB := remotes(b, a.Address)
@@ -482,8 +465,7 @@ func (t *topology) joined(a, b *facts.GPU) (n int, through, known bool) {
 	return 0, false, false
 }
 
-// remotes counts a GPU's active links to one peer, to switches, and to an end
-// that is hidden.
+// remotes counts a GPU's active links to a peer, to switches, and to hidden ends.
 func remotes(gpu *facts.GPU, peer string) (direct, toSwitch, hidden int) {
 	for _, link := range gpu.NVLinks {
 		switch {
@@ -518,12 +500,9 @@ func slowestNVLink(links []facts.NVLink) float64 {
 	return slowest
 }
 
-// usableGBps is what the link carries in one direction. The rate that NVML
-// reports is the raw one, up to 6.25 % more than the usable one (26.5625 for 25,
-// 53.125 for 50), so the generation's rate is used. Links that are narrower
-// than those of their generation, as the x4 ones of GA102 with 14.0625, report a raw
-// rate below it, and then that one is the bound. Without a generation, the
-// nearest usable rate below the raw one is taken.
+// usableGBps is what the link carries in one direction. NVML reports the raw rate, up to 6.25 % more (26.5625 for
+// 25, 53.125 for 50), so that the generation's rate counts, unless the raw one is lower, as of the x4 links of
+// GA102 (14.0625). Without a generation, it is the nearest usable rate below the raw one.
 func usableGBps(l *facts.NVLink) float64 {
 	raw := float64(l.SpeedMBps) / 1000
 	rates := data.Rates()
@@ -542,7 +521,7 @@ func usableGBps(l *facts.NVLink) float64 {
 	return raw
 }
 
-// p2pRanks are NVML's answers up to the best. Refusals are not among them: they are worse, and equal.
+// p2pRanks are NVML's answers up to the best. All others are refusals, which are worse.
 var p2pRanks = []string{"unknown", "ok", ""}
 
 func worseWord(a, b string) string {
@@ -550,8 +529,7 @@ func worseWord(a, b string) string {
 	return slices.MinFunc([]string{a, b}, func(x, y string) int { return cmp.Compare(rank(x), rank(y)) })
 }
 
-// worse joins the answers for both directions of a pair; nil if there is
-// neither.
+// worse joins the answers for both directions of a pair.
 func worse(forth, back *facts.GPUPeer) *facts.P2PStatus {
 	if forth == nil && back == nil {
 		return nil

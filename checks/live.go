@@ -17,25 +17,21 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// ChildMain must be called first in main: if this process is a child
-// that gpudoctor started, it does the child's work and never returns.
+// ChildMain must be called first in main: in a child of gpudoctor it does the child's work and never returns.
 func ChildMain() { child.Main() }
 
-// Root must be called next in main, and nowhere else: it declares that this process starts no
-// others than its children. It returns an error if it cannot know its own process ID.
+// Root must be called next in main: it declares that this process starts none but its children. It fails if the own
+// process ID is not known.
 func Root() error { return child.Root() }
 
 // Exit exits, and leaves no child behind.
 func Exit(code int) { child.Exit(code) }
 
-// doors call the libraries of vendors, each in a child of this binary: those
-// of one gathering, whose checks share the answers. The first caller decides for all,
-// so that the limits are the same for everybody.
+// doors call the libraries of vendors, each in a child of this binary. The checks of a gathering share the answers.
 type doors struct {
 	host    *host.Host
 	options gather.Options
-	// linked has room for the facts once the links are known: the probe's speeds are
-	// judged by them while it is running.
+	// linked has room for the facts once the links are known, by which the running probe judges speeds.
 	linked chan *facts.Facts
 }
 
@@ -114,13 +110,11 @@ func (d *doors) slow(ctx context.Context, gpus int, all []probe.Transfer) []prob
 	}
 }
 
-// busyBytes is the memory in use above which a GPU counts as busy if no
-// process is visible: a desktop takes less, and so does the driver's own
-// reserve (616 MiB on an H200).
+// busyBytes is the memory in use above which a GPU counts as busy if no process is visible: a desktop and the
+// driver's own reserve (616 MiB on an H200) take less.
 const busyBytes = 4 << 30
 
-// busyGPUs says which GPUs are in use by others than gpudoctor, and by what.
-// A GPU about which nothing is known does not count as busy.
+// busyGPUs says which GPUs are known to be in use by others than gpudoctor, and by what.
 func (d *doors) busyGPUs(ctx context.Context) map[string]probe.User {
 	busy := busyAMD(ctx, d.host, 0)
 	var answer nvml.Answer
@@ -133,8 +127,8 @@ func (d *doors) busyGPUs(ctx context.Context) map[string]probe.User {
 // probe, and less than 1 GiB for the context (0.6 GiB on an H200).
 const ownBytes = 4 << 30
 
-// usersNow says the same while the probe holds memory on every GPU that it tries.
-// The management library is queried again, unless it did not answer before.
+// usersNow says the same while the probe holds memory on GPUs, by asking the management library again if it
+// answered before.
 func (d *doors) usersNow(ctx context.Context) map[string]probe.User {
 	users := busyAMD(ctx, d.host, ownBytes)
 	var first nvml.Answer
@@ -154,9 +148,8 @@ func (d *doors) usersNow(ctx context.Context) map[string]probe.User {
 	return users
 }
 
-// withoutOwn leaves out the process that drives the GPUs if the library did not
-// identify it: in a container the process IDs may be those of the host, where it
-// has another one. It is then one of those that are not visible.
+// withoutOwn leaves out the process that drives the GPUs if the library did not identify it: where process IDs are
+// those of the host, it is one of those that are not visible.
 func withoutOwn(h *host.Host, list []facts.GPUProcess) []facts.GPUProcess {
 	i := slices.IndexFunc(list, func(p facts.GPUProcess) bool {
 		_, err := h.Text(fmt.Sprintf("/proc/%d/comm", p.PID))
@@ -168,8 +161,7 @@ func withoutOwn(h *host.Host, list []facts.GPUProcess) []facts.GPUProcess {
 	return slices.Delete(slices.Clone(list), i, i+1)
 }
 
-// addUsers adds who uses which GPU according to the management library. own is how much of
-// its memory gpudoctor may hold.
+// addUsers adds who uses which GPU according to the management library; own is as of busyAMD.
 func addUsers(h *host.Host, users map[string]probe.User, devices []nvml.Device, own int64) {
 	for _, d := range devices {
 		if u := userOf(&d.GPU, own); u != nil && d.Address != "" {
@@ -181,7 +173,7 @@ func addUsers(h *host.Host, users map[string]probe.User, devices []nvml.Device, 
 	}
 }
 
-// userOf is who uses a GPU, of whose memory gpudoctor may hold some; nil if nobody is known to.
+// userOf is who uses a GPU; nil if nobody is known to.
 func userOf(d *facts.GPU, own int64) *probe.User {
 	switch {
 	case len(d.Processes) > 0:

@@ -85,15 +85,13 @@ func gatherTransfers(ctx context.Context, g *gather.Gathering) error {
 	return nil
 }
 
-// probeHints say what to do if the probe's process ended and no driver is to
-// blame.
+// probeHints say the same of the probe's process.
 var probeHints = map[probe.Cause]string{
 	probe.CauseKilled: endHints[child.DeathByOther], probe.CauseShortage: endHints[child.DeathByShortage],
 	probe.CauseBug: endHints[child.DeathByBug], probe.CauseEnded: endHints[child.DeathUnknown], probe.CauseStalled: endHints[child.DeathUnknown],
 }
 
-// noDriver is true on a machine without GPUs and without their driver. The runtime of
-// AMD GPUs is also installed on machines without them.
+// noDriver is true on a machine without GPUs and without a driver, or with AMD's runtime alone.
 func noDriver(f *facts.Facts, r *probe.Report) bool {
 	if _, ended := probeHints[r.Cause]; ended { // It did not come to look for one.
 		return false
@@ -143,8 +141,7 @@ func judgeSpeed(f *facts.Facts, devices int, t *probe.Transfer) {
 	}
 }
 
-// FirstUser is the first of these GPUs that processes other than gpudoctor use, and who
-// uses it; nil if none is known to be in use.
+// FirstUser is the first of these GPUs that others than gpudoctor are known to use, and who does.
 func FirstUser(f *facts.Facts, addresses ...string) (string, *probe.User) {
 	for _, d := range f.GPUs.All() {
 		if !slices.Contains(addresses, d.Address) {
@@ -206,8 +203,7 @@ func pairRate(f *facts.Facts, t *probe.Transfer, devices int, s data.Share) (rat
 	return rate * lanes, threshold, basis
 }
 
-// oneXGMI is the rate of one xGMI link of a pair, or of all of them if the
-// model is not known.
+// oneXGMI is the rate of one xGMI link of a pair, or of all of them if the model is not known.
 func oneXGMI(f *facts.Facts, p *facts.Pair) float64 {
 	d, _ := pci.DeviceAt(f, p.A) // Of one that is not in the tree no model is known.
 	return cmp.Or(data.GPUModelByID(d.Device).XGMIGBps, p.XGMIGBps)
@@ -219,8 +215,7 @@ func isAMD(f *facts.Facts, address string) bool {
 	return d != nil && d.Vendor == pci.WordAMD
 }
 
-// pcieRate is the rate of the narrowest PCIe link between two GPUs, or, if
-// the path is hidden, of the narrower of their own links.
+// pcieRate is the rate of the narrowest PCIe link between two GPUs or, if the path is hidden, of their own.
 func pcieRate(f *facts.Facts, p *facts.Pair) (rate float64, basis string) {
 	if n := p.Narrowest; n != nil && n.BestGBps > 0 {
 		return n.BestGBps, "the narrowest PCIe link on the path"
@@ -232,8 +227,7 @@ func pcieRate(f *facts.Facts, p *facts.Pair) (rate float64, basis string) {
 	return min(a, b), "the narrower PCIe link of the two GPUs"
 }
 
-// ownLinkRate is the best rate of a GPU's own PCIe link in its slot, according to
-// NVML.
+// ownLinkRate is the best rate of a GPU's own PCIe link in its slot, according to NVML.
 func ownLinkRate(f *facts.Facts, address string) float64 {
 	d := f.GPUs.At(address)
 	if d == nil || d.PCIe == nil {
@@ -242,8 +236,7 @@ func ownLinkRate(f *facts.Facts, address string) float64 {
 	return data.PCIeGBps(data.PCIeSpeedGTs(d.PCIe.MaxGeneration), cmp.Or(d.PCIe.Width, d.PCIe.MaxWidth))
 }
 
-// hostRate is what a GPU's way to the host's memory could carry: its own link, or a narrower
-// one above it.
+// hostRate is what a GPU's way to the host's memory could carry.
 func hostRate(f *facts.Facts, gpu, node string, s data.Share) (rate, threshold float64, basis string) {
 	rate, basis = ownLinkRate(f, gpu), "the GPU's PCIe link"
 	if h := f.Links.Host(gpu); h != nil && (rate == 0 && !isAMD(f, gpu) || h.GBps < rate) {
@@ -264,8 +257,7 @@ func hostRate(f *facts.Facts, gpu, node string, s data.Share) (rate, threshold f
 	return rate, threshold, basis
 }
 
-// floor is what copies between host memory and a GPU reach on any machine: of a path of which
-// nothing is known, a slower one is wrong.
+// floor is what copies between host memory and a GPU reach on any machine.
 func floor(gbps float64) (rate, threshold float64, basis string) {
 	link := data.Rates().HostFloor
 	if rate = link.GBps(); gbps >= rate {

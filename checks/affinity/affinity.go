@@ -18,7 +18,7 @@ type GPU struct {
 	Address string
 	// NICs and Drives are the nearest, all at the same distance; empty where no path is known.
 	NICs, Drives []Near
-	// CPUs are those of its NUMA node, as the kernel lists them; empty where they are not known.
+	// CPUs are those of its NUMA node, as the kernel lists them.
 	CPUs string
 	// Host is its way to the processor; nil where it is not known.
 	Host *facts.HostPath
@@ -30,8 +30,7 @@ type Near struct {
 	Address string
 	// Device is the name of the RDMA device; empty for other devices.
 	Device string
-	// Path is the type of the path, GBps the rate of its narrowest PCIe link; 0 where it is
-	// not known.
+	// Path is the type of the path, GBps the rate of its narrowest PCIe link; 0 where it is not known.
 	Path string
 	GBps float64
 }
@@ -39,8 +38,7 @@ type Near struct {
 // Name is the name that people know the device by.
 func (n Near) Name() string { return cmp.Or(n.Device, n.Address) }
 
-// Of lists what is near each GPU that has a path to another device or to its processor, in the
-// order of the facts.
+// Of lists what is near each GPU that has a path to another device or to its processor, in the order of the facts.
 func Of(f *facts.Facts) []GPU {
 	if f.Links == nil {
 		return nil
@@ -208,9 +206,8 @@ func nicNames(f *facts.Facts, device string) []string {
 	return names
 }
 
-// PortRate is what an RDMA device carries to another machine in GB/s, and why: the slowest rate
-// of its ports; of a bond that distributes by connection, with one queue pair, that of one of
-// its links.
+// PortRate is what an RDMA device carries to another machine in GB/s, and why: the slowest rate of its ports or,
+// with one queue pair over a bond, that of one link.
 func PortRate(f *facts.Facts, device string, queuePairs int) (gbps float64, basis string) {
 	for _, p := range f.NICs.Ports() {
 		if p.Device != device {

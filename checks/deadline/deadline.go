@@ -1,7 +1,5 @@
-// Package deadline defines the deadlines of everything that can hang: the whole
-// command, each stage of it and each child process. docs/deadlines.md shows the
-// same table; a test checks that the two are equal. It is a small package because
-// all stages import it and it imports none of them.
+// Package deadline defines the deadlines of everything that can hang. docs/deadlines.md shows them, which a test
+// checks.
 package deadline
 
 import "time"
@@ -35,9 +33,8 @@ const (
 	// network share, which a normal failover of the server blocks for some seconds.
 	Silence = 20 * time.Second
 
-	// Start bounds each step of starting the driver for the probe. Without
-	// persistence mode, each GPU is initialized first, which takes a second or two
-	// (nvidia-persistenced documentation).
+	// Start bounds each step of starting the driver for the probe. Without persistence mode, each GPU is
+	// initialized first, which takes a second or two (nvidia-persistenced documentation).
 	Start = 20 * time.Second
 	// Transfer bounds one wait for a transfer: 64 MiB at 0.05 GB/s take 1.3 s,
 	// slower than the slowest staging through the host that was ever reported.
@@ -46,9 +43,8 @@ const (
 	// no message: a transfer waits for its data, for the copy and for the comparison.
 	Calls = 3
 
-	// Join bounds the creation of a communicator of NCCL or RCCL, once each rank's driver has
-	// started: 0.3 to 3 s on healthy machines with 2 to 8 GPUs. After a run that hung, others get
-	// half of it.
+	// Join bounds the creation of a communicator of NCCL or RCCL, once each rank's driver has started: 0.3 to 3 s
+	// on healthy machines with 2 to 8 GPUs. After a run that hung, others get half of it.
 	Join = 12 * time.Second
 
 	// Arrive is how long the first rank of probe nccl --nodes waits for the others, which an engine starts within seconds of each

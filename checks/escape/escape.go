@@ -1,6 +1,4 @@
-// Package escape decides what is safe to show on a terminal and writes the rest as
-// escapes. It is a small package because every stage shows text that it did not
-// write, and a leaf so that all can import it.
+// Package escape decides what is safe to show on a terminal and writes the rest as escapes.
 package escape
 
 import (
@@ -10,17 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// Visible reports whether a character is visible: it is not a control character,
-// is no white space but the space, does not change the direction of writing, and
-// has a width (Default_Ignorable_Code_Point of Unicode has none).
+// Visible reports whether a character is visible: it is not a control character, is no white space but the space,
+// does not change the direction of writing, and has a width (Default_Ignorable_Code_Point of Unicode has none).
 func Visible(r rune) bool {
 	return r < utf8.RuneSelf && strconv.IsPrint(r) ||
 		strconv.IsPrint(r) && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// JSON escapes the characters of encoded JSON that are not visible, which changes
-// nothing for a program that decodes it. They occur only in strings; outside
-// them JSON is ASCII.
+// JSON escapes the characters of encoded JSON that are not visible, which changes nothing for a program that
+// decodes it. They occur only in strings; outside them JSON is ASCII.
 func JSON(raw []byte) []byte {
 	out := make([]byte, 0, len(raw))
 	for i := 0; i < len(raw); {

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns at most limit bytes of s, with control characters and
-// bytes that are not UTF-8 written as escapes, so that a value can neither
-// control a terminal nor break a report.
+// Printable returns at most limit bytes of s, with control characters and bytes that are not UTF-8 written as
+// escapes.
 func Printable(s string, limit int) string {
 	if len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, unsafeRune) {
 		return s

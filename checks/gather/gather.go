@@ -1,5 +1,4 @@
-// Package gather holds what all checks share: the type Check, the gathering
-// that a check takes part in, and its options.
+// Package gather holds what all checks share.
 package gather
 
 import (
@@ -29,10 +28,8 @@ type Check struct {
 	After []string
 	// Patient checks are not bound by Options.Deadline: they have their own.
 	Patient bool
-	// Gather fills the section of g.Facts that bears the check's name, and no
-	// other. It judges nothing. What it cannot read it reports through
-	// g.Unknown; an error means that the section as a whole could not be
-	// read.
+	// Gather fills the section of g.Facts that bears the check's name, and no other. What it cannot read it reports
+	// through g.Unknown; an error is for the section as a whole.
 	Gather func(ctx context.Context, g *Gathering) error
 }
 
@@ -43,32 +40,28 @@ const MaxShown = 256
 type Options struct {
 	// Probe is how much of the probe is run.
 	Probe probe.Mode
-	// Collectives is how much of the probe of collectives is run; empty means nothing.
-	// CollectiveArms are the names of its arms, empty for those of the mode. NCCL is the file of
-	// the library; empty for the one that a job would load. ReadLog reads the library's log.
+	// Collectives is how much of the probe of collectives is run, CollectiveArms are its arms (empty for those of
+	// the mode), NCCL is the library (empty for the one that a job would load), and ReadLog reads its log.
 	Collectives    probe.Mode
 	CollectiveArms []string
-	// CollectivesIfDue is true where nobody asked for them: they are run, in their short form, only
-	// where something here may break them.
+	// CollectivesIfDue is true where nobody asked for them: they are run, in short, only where something may break
+	// them.
 	CollectivesIfDue bool
 	NCCL             string
 	ReadLog          func(text string, failed bool) collective.Log
 	// ProbeBusy lets the probe use GPUs that other processes are using.
 	ProbeBusy bool
-	// ProbeTimeout bounds each step of starting the driver, each call of the
-	// management library, and each transfer where it is shorter than the
-	// probe's own bound; 0 means the defaults.
+	// ProbeTimeout bounds each step of starting the driver, each call of the management library, and each transfer
+	// where it is shorter than the default; 0 means the defaults.
 	ProbeTimeout time.Duration
-	// Deadline bounds each check; 0 means deadline.Check. The probe has its own
-	// deadline.
+	// Deadline bounds each check; 0 means deadline.Check.
 	Deadline time.Duration
-	// Image is set where an image is judged, not a machine: every copy of a library
-	// counts then, not only those that a program here loads.
+	// Image is set where an image is judged: every copy of a library counts then, not only those that a program
+	// loads.
 	Image bool
 	// Whole bounds all checks together; 0 means no bound.
 	Whole time.Duration
-	// Progress, if set, is called with the name of a check or a step of the probe
-	// when that begins. It is called from several goroutines.
+	// Progress, if set, is called when a check or a step of the probe begins, from several goroutines.
 	Progress func(step string)
 }
 
@@ -80,9 +73,7 @@ func (o Options) Within() time.Duration {
 	return deadline.Within(o.Whole)
 }
 
-// Gathering is a running gathering of facts, as one check sees it. A check
-// reads Host, writes its own section of Facts, and reads the sections of the
-// checks that it comes after.
+// Gathering is a running gathering of facts, as one check sees it.
 type Gathering struct {
 	Host    *host.Host
 	Facts   *facts.Facts
@@ -153,8 +144,7 @@ func (s Section) Failed(fact string, err error) {
 	}
 }
 
-// Missing notes what is not known of one device. A file that its driver does not offer, or of a device that is gone
-// by now, as a pod's, is no gap.
+// Missing notes what is not known of one device. A file that does not exist is no gap.
 func (s Section) Missing(fact string, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		s.Failed(fact, err)
@@ -170,8 +160,7 @@ func (s Section) Text(fact, file string) string {
 	return text
 }
 
-// Gaps are facts that are not known of some devices. What is said of several is noted once, with
-// their names.
+// Gaps are facts that are not known of some devices: each is noted once, with their names.
 type Gaps struct {
 	mu sync.Mutex
 	of map[facts.Unknown][]string
@@ -230,8 +219,7 @@ func HintFor(err error) string {
 	return ""
 }
 
-// Cause is the innermost error, without the path: the reason of a fact that is
-// unknown for many devices must not contain it.
+// Cause is the innermost error, without the path.
 func Cause(err error) string {
 	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
 		return pathErr.Err.Error()

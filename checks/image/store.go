@@ -187,8 +187,7 @@ func (s *scanner) index(file *os.File) (archiveStore, error) {
 	return a, nil
 }
 
-// OpenRemote reads an image in a registry. Its layers are read as they come, and written
-// nowhere.
+// OpenRemote reads an image in a registry. Its layers are read as they come, and written nowhere.
 func OpenRemote(ctx context.Context, ref registry.Reference, how registry.Options, o Options) (*Image, error) {
 	repository, err := registry.Open(ref, how)
 	if err != nil {

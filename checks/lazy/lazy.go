@@ -1,6 +1,5 @@
-// Package lazy compiles regular expressions when they are first needed. The program has
-// hundreds of them, one run needs a few, and most of these match few of the lines that they
-// are tried on.
+// Package lazy compiles regular expressions when they are first needed. The program has hundreds of them, one run
+// needs a few, and most of these match few of the lines that they are tried on.
 package lazy
 
 import (

@@ -77,8 +77,7 @@ var libraryKinds = []libraryKind{
 // rdmaProvider is a driver of libibverbs for one kind of NIC.
 const rdmaProvider = "rdma-provider"
 
-// providerName is the file name of such a driver: libmlx5-rdmav34.so (rdma-core,
-// buildlib/rdma_functions.cmake).
+// providerName is the file name of such a driver: libmlx5-rdmav34.so (rdma-core, buildlib/rdma_functions.cmake).
 var providerName = lazy.New(`^lib[a-z0-9_]+-rdmav[0-9]+\.so$`)
 
 // Recognizes reports whether a file of this name is one of the libraries searched for.
@@ -87,8 +86,7 @@ func Recognizes(file string) bool {
 	return ok
 }
 
-// HoldsVersion reports whether a library of this name holds the text that
-// host.AskLibraryText asks for.
+// HoldsVersion reports whether a library of this name holds the text that host.AskLibraryText asks for.
 func HoldsVersion(file string) bool {
 	kind, _, ok := splitLibrary(file)
 	return ok && versionInText(kind.name)

@@ -19,9 +19,7 @@ func IsName(s string) bool { return interfaceName.MatchString(s) }
 
 var interfaceName = lazy.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}$`)
 
-// kindsOfNames tell an interface's kind by its name, where nothing says
-// more than that it is an Ethernet. The names are those that the programs
-// which make such interfaces choose.
+// kindsOfNames tell an interface's kind by the names that programs give, where nothing says more.
 var kindsOfNames = []struct {
 	kind  string
 	names *lazy.Regexp
@@ -37,8 +35,7 @@ var kindsOfNames = []struct {
 	{"vlan", lazy.New(`^(?:[\w-]+\.\d+|vlan\d+)$`)},
 }
 
-// KindOfName is the kind of interface that a name belongs to; without a
-// better word it is an Ethernet.
+// KindOfName is the kind of interface that a name belongs to.
 func KindOfName(name string) string {
 	for _, k := range kindsOfNames {
 		if k.names.MatchString(name) {

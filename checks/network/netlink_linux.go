@@ -14,8 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
 
-// maxAllAddresses bounds the addresses of all interfaces: a node with a thousand pods has one or two
-// for each.
+// maxAllAddresses bounds the addresses of all interfaces: a node with a thousand pods has one or two for each.
 const maxAllAddresses = 4096
 
 // addresses lists the IP addresses of the interfaces in this network namespace, by their names, with

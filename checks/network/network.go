@@ -1,6 +1,5 @@
-// Package network reads the network of a machine: its interfaces, bonds and addresses, the kernel
-// modules of RDMA, and the ports of RDMA devices with their addresses and counters of errors. The words of
-// the kernel, which its tools print as well, are read here for both.
+// Package network reads interfaces, bonds and addresses, the kernel modules of RDMA, and the ports of RDMA devices.
+// The words of the kernel, which its tools print as well, are read here for both.
 package network
 
 import (
@@ -33,8 +32,8 @@ const (
 )
 
 const (
-	// maxHardware and maxVirtual bound the interfaces that are read. A node of Kubernetes has a
-	// thousand ends of pairs; NCCL takes one that has an address.
+	// maxHardware and maxVirtual bound the interfaces that are read: a node of Kubernetes has a thousand ends of
+	// pairs.
 	maxHardware = 256
 	maxVirtual  = 64
 	// maxAddresses bounds the addresses of one interface.
@@ -77,8 +76,7 @@ type reader struct {
 	hangs     bool
 }
 
-// ask puts a question of rtnetlink. The kernel answers one after the other, under one lock: where one
-// hangs, the next is not asked.
+// ask puts a question of rtnetlink, which answers under one lock: where one hangs, the next is not asked.
 func (r *reader) ask(ctx context.Context, question string, by host.Answerer, answer any) error {
 	if r.hangs {
 		return host.ErrSlow
@@ -96,8 +94,7 @@ func (r *reader) readAddresses(ctx context.Context) {
 	}
 }
 
-// readInterfaces reads all interfaces of hardware, and of the others those that a program is most
-// likely to take: first those with an address.
+// readInterfaces reads all interfaces of hardware, and of the others those that a program is likely to take.
 func (r *reader) readInterfaces(f *facts.NICFacts, names []string) {
 	virtual, err := r.Host.Dir(virtualFolder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -188,9 +185,8 @@ func (r *reader) kind(dir, name string, hardware bool) string {
 	return KindOfName(name)
 }
 
-// readState reads whether an interface works: the administrator's will (IFF_UP of flags), and what the
-// kernel makes of it (operstate; "unknown" is that of interfaces which have none, and work).
-// The carrier of an interface that is switched off cannot be read.
+// readState reads whether an interface works: operstate, or IFF_UP of flags for those that have none. The carrier
+// of one that is switched off cannot be read.
 func (r *reader) readState(n *facts.Interface, dir string) {
 	state, err := r.Host.Text(dir + "/operstate")
 	if err != nil {
@@ -321,8 +317,7 @@ func (r *reader) flowControl(ctx context.Context, f *facts.NICFacts, name string
 	}
 }
 
-// congestionControl lists the priorities for which a NIC tells senders of congestion, nil if that is
-// not shown.
+// congestionControl lists the priorities for which a NIC tells senders of congestion, nil if that is not shown.
 func (r *reader) congestionControl(dir string) []int {
 	names, err := r.Host.Dir(dir)
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 const rdmaFolder = "/sys/class/infiniband"
 
 const (
-	// maxDevices, maxPorts and maxGIDs bound what is read. A machine has up to 18 adapters, each
-	// with up to 127 virtual functions; a table of GIDs has at most 256 entries.
+	// maxDevices, maxPorts and maxGIDs bound what is read: a machine has up to 18 adapters, each with up to 127
+	// virtual functions.
 	maxDevices = 256
 	maxPorts   = 8
 	maxGIDs    = 256
@@ -74,8 +74,7 @@ type portReader struct {
 	gaps gather.Gaps // Of ports.
 }
 
-// missing notes why a fact of a port is not known. A file that a driver does not offer, and one
-// that a recording lacks, is no failure.
+// missing notes why a fact of a port is not known; a file that does not exist is no gap.
 func (r *portReader) missing(port, fact string, err error) {
 	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, host.ErrNotRecorded) {
 		r.gaps.Add(port, section, "rdma."+fact, gather.Cause(err), gather.HintFor(err))
@@ -108,8 +107,7 @@ func (r *portReader) device(device string) []facts.RDMAPort {
 	return ports
 }
 
-// addressIn is the last PCI address in a path, empty if there is none: an RDMA device lies below the
-// device that it is made of.
+// addressIn is the last PCI address in a path: an RDMA device lies below the device that it is made of.
 func addressIn(target string) string {
 	for _, component := range slices.Backward(strings.Split(target, "/")) {
 		if pci.IsAddress(component) {
@@ -153,7 +151,7 @@ func (r *portReader) port(p *facts.RDMAPort) {
 	r.readCounters(p, label, "hw_counters", transportCounters)
 }
 
-// readGIDs reads the table of GIDs up to a long gap behind an entry, or its end.
+// readGIDs reads the table of GIDs up to a long gap, or its end.
 func (r *portReader) readGIDs(p *facts.RDMAPort, label string) {
 	zeros := 0
 	for i := range maxGIDs {
@@ -183,8 +181,7 @@ func (r *portReader) readGIDs(p *facts.RDMAPort, label string) {
 	}
 }
 
-// gid reads what is known of one entry. The kernel gives EINVAL for the attributes of one
-// that was removed meanwhile.
+// gid reads what is known of one entry.
 func (r *portReader) gid(p *facts.RDMAPort, index int, text string) facts.GID {
 	g := facts.GID{Index: index, GID: text}
 	switch p.LinkLayer {

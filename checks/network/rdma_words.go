@@ -57,8 +57,7 @@ func LinkLayer(text string) string {
 	return ""
 }
 
-// GIDType gives the type of a GID, or nothing: "v2", "RoCE v2",
-// "IB/RoCE v1".
+// GIDType gives the type of a GID, or nothing: "v2", "RoCE v2", "IB/RoCE v1".
 func GIDType(text string) string {
 	switch {
 	case strings.Contains(text, "v2"):
@@ -80,8 +79,7 @@ func NameGIDTypes(p *facts.RDMAPort) {
 	}
 }
 
-// LeadingNumber reads the leading decimal or hexadecimal number of a value such
-// as "4096 (5)" or "0x5".
+// LeadingNumber reads the leading decimal or hexadecimal number of a value such as "4096 (5)" or "0x5".
 func LeadingNumber(text string) (int, bool) {
 	text = strings.TrimSpace(text)
 	if i := strings.IndexAny(text, " \t("); i >= 0 {
@@ -116,10 +114,9 @@ func ParseRate(text string) float64 {
 	return f
 }
 
-// linkCounters and transportCounters are the counters that report lost or repeated packets,
-// and links that failed, by folder of a port. The others of ports/N/counters and hw_counters
-// count traffic. The transport's are those of mlx5 (drivers/infiniband/hw/mlx5/counters.c of
-// Linux, retrans_q_cnts and basic_q_cnts).
+// linkCounters and transportCounters report lost or repeated packets and failed links, in ports/N/counters and
+// hw_counters; the latter are those of mlx5 (drivers/infiniband/hw/mlx5/counters.c, retrans_q_cnts and
+// basic_q_cnts).
 var (
 	linkCounters = []string{
 		"symbol_error", "link_downed", "link_error_recovery", "port_rcv_errors", "port_rcv_remote_physical_errors",

@@ -12,8 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
-// Sizes and places in configuration space, from the PCI Express base
-// specification by way of include/uapi/linux/pci_regs.h.
+// Sizes and places in configuration space (include/uapi/linux/pci_regs.h).
 const (
 	configHeader   = 64   // Standard header; all that the kernel shows without CAP_SYS_ADMIN.
 	configLegacy   = 256  // PCI 3.0 configuration space.
@@ -27,7 +26,6 @@ const (
 )
 
 // configSpace is the readable part of a function's configuration space.
-// Reading beyond its end yields nothing; ok reports it.
 type configSpace []byte
 
 func (c configSpace) u8(at int) (v int, ok bool)     { return number[uint8, int](c, at) }
@@ -40,8 +38,6 @@ func number[T, R uint8 | uint16 | uint32 | int](c configSpace, at int) (v R, ok 
 	return R(raw), err == nil
 }
 
-// configState is what parsing config space found that has no field in a
-// device.
 type configState struct {
 	// offBus: every byte read is 0xff.
 	offBus bool
@@ -51,14 +47,11 @@ type configState struct {
 	whole bool
 	// express: there is a PCI Express capability.
 	express bool
-	// hidden: the list of extended capabilities holds null entries, which
-	// is how a hypervisor (VFIO) masks capabilities of a device that it
-	// passes through.
+	// hidden: the list of extended capabilities holds null entries, by which VFIO masks capabilities.
 	hidden bool
 }
 
-// readConfig sets the fields that configuration space shows and does not change
-// the others.
+// readConfig sets the fields that configuration space shows.
 func readConfig(d *facts.PCIDevice, config []byte) configState {
 	c := configSpace(config[:min(len(config), configExtended)])
 	all := func(part []byte, b byte) bool { return len(c) > 0 && bytes.Count(part, []byte{b}) == len(part) }
@@ -80,8 +73,7 @@ func readConfig(d *facts.PCIDevice, config []byte) configState {
 	return state
 }
 
-// capability returns where a capability begins, 0 if it is not there, and
-// whether the whole list could be followed.
+// capability returns where a capability begins, 0 for nowhere, and whether the whole list could be followed.
 func (c configSpace) capability(id int) (at int, whole bool) {
 	status, ok := c.u16(0x06)
 	if !ok {
@@ -181,15 +173,12 @@ func readExpress(d *facts.PCIDevice, c configSpace, at int) {
 	}
 }
 
-// readExtended reads the extended capabilities. It reports whether the list
-// is known to be complete, and whether entries are masked.
+// readExtended reads the extended capabilities, and reports whether they are complete, and whether some are masked.
 func readExtended(d *facts.PCIDevice, c configSpace) (complete, hidden bool) {
 	var seen [configExtended / 4]bool
 	for at := configLegacy; ; {
 		header, ok := c.u32(at)
-		// Real PCI Express functions have some extended capability. A first
-		// header of zeros or ones is what an emulated function shows, and
-		// says nothing about the ports that carry the traffic.
+		// Real PCI Express functions have some extended capability; an emulated one shows zeros or ones.
 		if !ok || header == 0 || header == 0xffffffff || seen[at/4] {
 			return false, hidden
 		}

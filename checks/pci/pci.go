@@ -1,5 +1,4 @@
-// Package pci reads the PCI tree: what sysfs shows about each function, and what its
-// configuration space holds.
+// Package pci reads the PCI tree: what sysfs shows about each function, and what its configuration space holds.
 package pci
 
 import (
@@ -70,8 +69,7 @@ var addressPattern = lazy.New(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
 // IsAddress reports whether s is domain:bus:device.function. Domains of
 // more than four digits exist on Hyper-V and behind Intel VMD.
 func IsAddress(s string) bool {
-	// The regular expression is only asked about what can be an address: a
-	// path has many other components.
+	// The regular expression is only asked about what can be an address: a path has many other components.
 	return len(s) >= len("0000:00:00.0") && s[len(s)-2] == '.' && addressPattern.MatchString(s)
 }
 
@@ -87,8 +85,7 @@ func (r *reader) gap(address, fact, reason, hint string) {
 	r.gaps.Add(address, "pci", fact, reason, hint)
 }
 
-// noNUMANode is the value of numa_node if the firmware names no node (NUMA_NO_NODE of
-// Linux include/linux/numa.h).
+// noNUMANode is the value of numa_node if the firmware names no node (NUMA_NO_NODE of Linux include/linux/numa.h).
 const noNUMANode = -1
 
 // device reads one function.
@@ -129,8 +126,7 @@ func (r *reader) device(address string) facts.PCIDevice {
 	return d
 }
 
-// lendLinks gives each virtual function, whose own link registers are zero
-// (SR-IOV specification 1.1, 3.5), the link of its physical function.
+// lendLinks gives each virtual function the link of its physical one: its own registers are zero (SR-IOV 1.1, 3.5).
 func (r *reader) lendLinks(devices []facts.PCIDevice) {
 	links := make(map[string]*facts.PCIeLink, len(devices))
 	for i := range devices {
@@ -144,8 +140,7 @@ func (r *reader) lendLinks(devices []facts.PCIDevice) {
 	}
 }
 
-// id reads a hexadecimal number and writes it with the given count of digits;
-// empty when it cannot be read.
+// id reads a hexadecimal number and writes it with the given count of digits; empty when it cannot be read.
 func (r *reader) id(name string, digits int) string {
 	n, err := r.host.Int(name)
 	if err != nil || n < 0 || n >= 1<<(4*digits) {
@@ -156,8 +151,7 @@ func (r *reader) id(name string, digits int) string {
 
 // place finds the device's position in the tree.
 func (r *reader) place(d *facts.PCIDevice, dir string) {
-	// In sysfs the entry is one link to a path that has no other, so the
-	// expensive walk along each component is only the fallback.
+	// In sysfs the entry is one link to a path without others: the expensive walk is only the fallback.
 	target, err := r.host.Link(dir)
 	resolved := path.Join(Devices, target)
 	if err != nil || !strings.HasPrefix(resolved, "/sys/devices/") {
@@ -168,10 +162,9 @@ func (r *reader) place(d *facts.PCIDevice, dir string) {
 	d.RootBus, d.Ancestors = parsePath(resolved)
 }
 
-// parsePath returns the root bus and the bridges above a device, from its
-// real path: "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0". Other
-// components may stand before the root bus (platform devices, VM bus) and,
-// behind Intel VMD, a second root bus after it.
+// parsePath returns the root bus and the bridges above a device, from its real path:
+// "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0". Others may stand before the root bus and, behind Intel VMD,
+// a second one after it.
 func parsePath(resolved string) (rootBus string, ancestors []string) {
 	for part := range strings.SplitSeq(path.Dir(resolved), "/") {
 		switch {
@@ -192,8 +185,7 @@ const (
 	vendorAmazon = "0x1d0f"
 )
 
-// KindOf returns the kind of a device. Class codes are those of
-// include/linux/pci_ids.h.
+// KindOf returns the kind of a device. Class codes are those of include/linux/pci_ids.h.
 func KindOf(d *facts.PCIDevice) string {
 	if len(d.Class) != len("0x030200") {
 		return ""
@@ -212,8 +204,7 @@ func KindOf(d *facts.PCIDevice) string {
 		return KindGPU
 	case base == "0x0680" && d.Vendor == VendorNVIDIA:
 		return "nvswitch"
-	// Ethernet, InfiniBand, fabric (Omni-Path), and InfiniBand as a serial
-	// bus (QLogic's older ones).
+	// Ethernet, InfiniBand, fabric (Omni-Path), and InfiniBand as a serial bus (QLogic's older ones).
 	case base == "0x0200" || base == "0x0207" || base == "0x0208" || base == "0x0c06":
 		return KindNIC
 	case d.Vendor == vendorAmazon && strings.HasPrefix(d.Device, "0xefa"):
@@ -232,17 +223,14 @@ func KindOf(d *facts.PCIDevice) string {
 	return "other"
 }
 
-// integratedGraphics reports whether a graphics device of AMD or Intel is
-// part of the processor.
+// integratedGraphics reports whether a graphics device of AMD or Intel is part of the processor.
 func integratedGraphics(d *facts.PCIDevice) bool {
 	if d.Vendor == vendorIntel {
-		// Always function 0 of device 2 on the first bus (i915, GPU at
-		// 00:02.0); discrete ones are behind bridges.
+		// Always function 0 of device 2 on the first bus (i915, GPU at 00:02.0); discrete ones are behind bridges.
 		return strings.HasSuffix(d.Address, ":00:02.0") && len(d.Ancestors) == 0
 	}
-	// AMD's integrated ones have the ids 0x1304 to 0x1902 (Kaveri to
-	// Krackan) and 0x96.. to 0x99.. (RS780 to Mullins); no discrete one of
-	// the last ten years does (PCI ID database, vendor 1002).
+	// AMD's integrated ones have the ids 0x1304 to 0x1902 (Kaveri to Krackan) and 0x96.. to 0x99.. (RS780 to
+	// Mullins); no discrete one of the last ten years does (PCI ID database, vendor 1002).
 	id, err := strconv.ParseUint(d.Device, 0, 16)
 	return err == nil && (id>>12 == 1 || id >= 0x9600 && id <= 0x99ff)
 }

@@ -1,5 +1,4 @@
-// Package system reads facts about the machine: its kernel, its distribution, its processors,
-// and its hypervisor if it is virtual.
+// Package system reads the kernel, distribution, processors and hypervisor of a machine.
 package system
 
 import (
@@ -108,8 +107,7 @@ func readUptime(g *gather.Gathering) *float64 {
 	return &seconds
 }
 
-// readFact reads a file that exists on every Linux; it notes why if it
-// cannot.
+// readFact reads a file that exists on every Linux; it notes why if it cannot.
 func readFact(g *gather.Gathering, name, fact string) ([]byte, bool) {
 	b, err := g.Host.Read(name)
 	if err != nil {
@@ -159,8 +157,7 @@ func prettyName(text string) (name string) {
 	return name
 }
 
-// readDMI returns what the firmware says about the machine. Machines without DMI
-// (small virtual machines, boards with a device tree) have none of it.
+// readDMI returns what the firmware says about the machine, if it has DMI.
 func readDMI(h *host.Host) map[string]string {
 	dmi := make(map[string]string)
 	for _, name := range []string{
@@ -181,8 +178,7 @@ type cpuInfo struct {
 	flags, hypervisor bool
 }
 
-// parseCPUInfo parses /proc/cpuinfo. Names come from the first processor that
-// has them.
+// parseCPUInfo parses /proc/cpuinfo. Names come from the first processor that has them.
 func parseCPUInfo(b []byte) cpuInfo {
 	var c cpuInfo
 	sockets := make(map[string]bool)
@@ -260,9 +256,8 @@ func virtualization(h *host.Host, f *facts.HostFacts, vendor, product string, cp
 // amazon is sys_vendor of EC2's machines, virtual and bare.
 const amazon = "Amazon EC2"
 
-// kindByDMI returns the hypervisor whose virtual firmware bears these names,
-// or nothing. Google, which also rents out bare machines under the name of its
-// virtual ones, is not among them: there the CPU decides.
+// kindByDMI returns the hypervisor whose virtual firmware bears these names. For Google, whose bare machines bear
+// the name of its virtual ones, the CPU decides.
 func kindByDMI(vendor, product string) string {
 	if vendor == amazon && product != "" && !strings.Contains(product, "metal") {
 		return "kvm" // Nitro; the product is the instance type.
@@ -298,8 +293,7 @@ func isFirecracker(kernel, commandLine string) bool {
 		strings.Contains(commandLine, "pci=off") && strings.Contains(commandLine, "virtio_mmio.device=")
 }
 
-// kindByClock tells the hypervisor by the paravirtual clock that the kernel
-// found, and says where that stands.
+// kindByClock tells the hypervisor by the paravirtual clock that the kernel found, and says where that stands.
 func kindByClock(h *host.Host) (kind, source string) {
 	const file = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
 	if s, err := h.Text(file); err == nil {
@@ -317,8 +311,7 @@ func kindByClock(h *host.Host) (kind, source string) {
 	return "other", "/proc/cpuinfo: hypervisor flag"
 }
 
-// makers are vendors of real machines with arm64 processors, where no CPU flag
-// reports a hypervisor: those of the GPU servers of our time.
+// makers are vendors of real machines with arm64 processors, where no CPU flag reports a hypervisor.
 var makers = []string{
 	"NVIDIA", "Supermicro", "Super Micro", "Dell", "HPE", "Hewlett", "Lenovo", "GIGABYTE", "Giga Computing", "ASUS", "ASRock",
 	"Quanta", "Wiwynn", "Ingrasys", "Foxconn", "Inventec", "Inspur", "Cisco", "Fujitsu", "Huawei", "Ampere", "Pegatron", "MiTAC",
@@ -334,8 +327,7 @@ func isBareMetal(vendor, product string) bool {
 	})
 }
 
-// passthroughHost reports whether this kernel gives devices to guests; nil
-// means that the drivers cannot be seen.
+// passthroughHost reports whether this kernel gives devices to guests; nil means that the drivers cannot be seen.
 func passthroughHost(h *host.Host) *bool {
 	names, err := h.Dir("/sys/bus/pci/drivers")
 	if err != nil {
@@ -359,9 +351,8 @@ func passthroughHost(h *host.Host) *bool {
 	return &gives
 }
 
-// givesDevices reports whether a driver hands a device, or shares of one, to
-// guests: vfio-pci, its variants for one kind of device
-// (nvgrace_gpu_vfio_pci, mlx5_vfio_pci), NVIDIA's and AMD's vGPU managers.
+// givesDevices reports whether a driver hands devices, or shares of them, to guests: vfio-pci and its variants
+// (mlx5_vfio_pci), NVIDIA's and AMD's vGPU managers.
 func givesDevices(driver string) bool {
 	return driver == "vfio-pci" || strings.HasSuffix(driver, "_vfio_pci") ||
 		strings.HasPrefix(driver, "nvidia") && strings.Contains(driver, "vfio") || driver == "gim"

@@ -32,8 +32,7 @@ type DeniedError struct {
 	Status string
 	// Sent is true where a password was known.
 	Sent bool
-	// Helper is the program that may know the password: gpudoctor runs none. It is empty
-	// where no file names one.
+	// Helper is the program that may know the password: gpudoctor runs none. It is empty where no file names one.
 	Helper string
 }
 

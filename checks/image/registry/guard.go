@@ -13,12 +13,10 @@ import (
 	"time"
 )
 
-// guard sends the requests of go-containerregistry that a registry may cause. It also sees
-// those that follow a redirect, and those to the server that a registry names for logging in.
+// guard sends the requests of go-containerregistry, also those that follow a redirect or log in.
 type guard struct {
 	next http.RoundTripper
-	// plain is true where connections need not be encrypted, itself where the registry is
-	// on the machine itself.
+	// plain is true where connections need not be encrypted, itself where the registry is on the machine itself.
 	plain, itself bool
 	silence       time.Duration
 	// asked is called where a password is asked for.
@@ -40,9 +38,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && at.Unmap().IsLoopback()
 }
 
-// isItself reports whether a host is the machine itself, or a link-local address, where
-// clouds answer with the secrets of a machine. So may be what only resembles an address: the
-// C library takes 127.1 for one, and no domain ends in a number.
+// isItself reports whether a host is the machine itself, or a link-local address, where clouds answer with the
+// secrets of a machine. So may be what resembles an address: the C library takes 127.1 for one.
 func isItself(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	at, err := netip.ParseAddr(host)
@@ -111,8 +108,7 @@ func isBlob(r *http.Request) bool {
 // maxDocument bounds everything but blobs (distribution-spec: registries take manifests of 4 MiB).
 const maxDocument = 4 << 20
 
-// answer is what a registry sends. It ends where the registry is silent, and where a document
-// is too large.
+// answer is what a registry sends. It ends where the registry is silent, and where a document is too large.
 type answer struct {
 	io.ReadCloser
 	ctx     context.Context

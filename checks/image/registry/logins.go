@@ -44,8 +44,7 @@ func LoginFiles(env func(name string) string) []string {
 	return all
 }
 
-// logins looks for the password of a repository. Its files are read once a registry asks
-// for one.
+// logins looks for the password of a repository. Its files are read once a registry asks for one.
 type logins struct {
 	files []string
 	ref   Reference
@@ -134,8 +133,7 @@ func keys(ref Reference) []string {
 	return all
 }
 
-// keyOf is the name of a registry without what docker login writes around it:
-// https://index.docker.io/v1/.
+// keyOf is the name of a registry without what docker login writes around it: https://index.docker.io/v1/.
 func keyOf(written string) string {
 	key := strings.TrimPrefix(strings.TrimPrefix(written, "https://"), "http://")
 	key = strings.TrimSuffix(key, "/")

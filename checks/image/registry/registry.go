@@ -1,5 +1,4 @@
-// Package registry reads images from registries (OCI distribution-spec 1.1). It is the only
-// part of the program that opens a connection. go-containerregistry asks, logs in, and
+// Package registry reads images from registries (OCI distribution-spec 1.1). go-containerregistry asks, logs in and
 // compares digests; what a registry may make it do is bounded here, below it.
 package registry
 
@@ -52,8 +51,7 @@ var ErrReference = errors.New("not a reference of an image")
 
 // Options are how a registry is reached.
 type Options struct {
-	// PlainHTTP is true where connections need not be encrypted. Those to the machine
-	// itself never are.
+	// PlainHTTP is true where connections need not be encrypted. Those to the machine itself never are.
 	PlainHTTP bool
 	// Silence is for how long a registry may send nothing.
 	Silence time.Duration

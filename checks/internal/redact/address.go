@@ -13,8 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// colons redacts groups of hex digits between colons: MAC and IPv6 addresses, GUIDs, but
-// also PCI addresses and times.
+// colons redacts groups of hex digits between colons: MAC and IPv6 addresses, GUIDs.
 func (r *Redactor) colons(s string, from, to int) string {
 	// A group that is the end or the beginning of a word is no part of an address.
 	start, end := from, to
@@ -99,8 +98,7 @@ func (r *Redactor) mac(s string) string {
 // guidStandIn begins the stand-ins of GUIDs: it is locally administered.
 const guidStandIn = 0x0200_0000_0000_0000
 
-// guid redacts a GUID, or the lower half of an IPv6 address, which on
-// InfiniBand is one. Zero stands for none.
+// guid redacts a GUID, or the lower half of an IPv6 address, which on InfiniBand is one. Zero stands for none.
 func (r *Redactor) guid(n uint64) uint64 {
 	if n == 0 || n&^0xffff == guidStandIn {
 		return n
@@ -146,9 +144,8 @@ const (
 	uniqueLocal   = 0xfd00_0000_0000_0000 // RFC 4193.
 )
 
-// ipv6 redacts an address. The upper half becomes a network for documentation
-// unless it is link-local or unique local; the lower half is taken for a
-// GUID. Loopback, none and multicast are left.
+// ipv6 redacts an address. The upper half becomes a network for documentation unless it is link-local or unique
+// local; the lower half is taken for a GUID. Loopback, none and multicast are left.
 func (r *Redactor) ipv6(a netip.Addr, full bool) string {
 	b := a.As16()
 	high, low := binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
@@ -194,8 +191,7 @@ var (
 	folderBefore  = lazy.New(`(?:^|[^/])/$`)
 )
 
-// isVersion reports whether four numbers are a version or a part of something
-// longer, by what stands around them.
+// isVersion reports whether four numbers are a version or a part of something longer.
 func isVersion(s string, from, to int) bool {
 	const reach = 24 // Enough for the word before it and what joins the two, or for another address.
 	head, tail := s[max(0, from-reach):from], s[to:min(to+reach, len(s))]
@@ -204,27 +200,23 @@ func isVersion(s string, from, to int) bool {
 		strings.HasPrefix(tail, "/") && folderBefore.MatchString(head) // No URL.
 }
 
-// ipv4Networks are left as they are: those for documentation (RFC 5737) and for
-// tests of devices (RFC 2544), which stood for others in recordings before 0.2,
-// and those that Docker, libvirt and Podman give to a bridge unless told
-// otherwise, which every machine has (rules/lib/networks.rego looks for them).
+// ipv4Networks are left as they are: those for documentation (RFC 5737) and tests (RFC 2544), and the defaults of
+// Docker, libvirt and Podman, which rules/lib/networks.rego looks for.
 var ipv4Networks = []netip.Prefix{
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24"),
 	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("172.17.0.0/16"), netip.MustParsePrefix("192.168.122.0/24"), netip.MustParsePrefix("10.88.0.0/16"),
 }
 
-// The stand-ins of IPv4 addresses lie where nothing does: 240.0.0.0/4 is reserved
-// (RFC 1112). The first number tells one first number from another, and the last
-// of its kind stands for all that no other is left for.
+// The stand-ins of IPv4 addresses lie in 240.0.0.0/4, which is reserved (RFC 1112). The first number stands for a
+// first number, the last one for all that are left.
 const (
 	ipv4First, ipv4Last = 240, 254
 	ipv4HostBits        = 24
 )
 
-// ipv4Address redacts one address. Loopback, masks, multicast, and 0.x, which
-// stands for this host, are left. Two addresses share as many bits as their
-// stand-ins do, beyond the first eight: what is in one network stays in one.
+// ipv4Address redacts one address. Loopback, masks, multicast and 0.x are left. Two addresses share as many bits
+// beyond the first eight as their stand-ins do: what is in one network stays in one.
 func (r *Redactor) ipv4Address(a netip.Addr) netip.Addr {
 	b := a.As4()
 	switch {
@@ -248,9 +240,8 @@ func (r *Redactor) ipv4Address(a netip.Addr) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// hostBits returns what stands for the lower bits of an address. The neighbour
-// with which a new one shares the most leading bits lends it theirs; then comes
-// the bit that differs, and zeros.
+// hostBits returns what stands for the lower bits of an address: the bits that it shares with its nearest neighbour
+// are that one's, then come the bit that differs, and zeros.
 func (r *Redactor) hostBits(first byte, host uint32) uint32 {
 	seen := r.ipv4Seen[first]
 	at, found := slices.BinarySearchFunc(seen, host, func(e ipv4Pair, host uint32) int { return cmp.Compare(e.real, host) })

@@ -75,8 +75,8 @@ func columnsOf(line string) []column {
 	return all
 }
 
-// inTable redacts a line of the table that the lines before it head, if it is one of it, and returns the columns of the table that
-// goes on behind it.
+// inTable redacts a line if it is one of the table with these columns, and returns those of the table that goes on
+// behind it.
 func (r *Redactor) inTable(columns []column, line string) (string, []column) {
 	if columns != nil {
 		if row, isRow := r.row(columns, line); isRow {
@@ -86,8 +86,8 @@ func (r *Redactor) inTable(columns []column, line string) (string, []column) {
 	return line, columnsOf(line)
 }
 
-// row redacts a line of a table, and reports whether it is one: it has the number of a job, or
-// is a rule. Cells stay below their headings as far as there is room.
+// row redacts a line of a table, and reports whether it is one: it has the number of a job, or is a rule. Cells
+// stay below their headings.
 func (r *Redactor) row(columns []column, line string) (string, bool) {
 	if strings.Trim(line, "- \r\n") == "" {
 		return line, strings.Contains(line, "-")

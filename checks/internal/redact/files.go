@@ -40,8 +40,7 @@ func (r *Redactor) File(name string, data []byte) []byte {
 	case name == "/etc/passwd":
 		return r.passwd(data)
 	case name == "/proc/cmdline":
-		// What follows "--" is for init, not for the kernel
-		// (admin-guide/kernel-parameters).
+		// What follows "--" is for init, not for the kernel (admin-guide/kernel-parameters).
 		words, _, _ := strings.Cut(strings.TrimSpace(string(data)), " -- ")
 		return []byte(r.Content(words, true) + "\n")
 	case strings.HasPrefix(name, "/sys/class/kfd/") && path.Base(name) == "properties":
@@ -72,8 +71,7 @@ const binaryHead = 4 << 10
 // /proc/PID/environ, and escape sequences colour them.
 func isBinary(c rune) bool { return c < ' ' && !strings.ContainsRune("\t\n\r\x00\x1b", c) }
 
-// passwd redacts a list of accounts: what people are called, and whether they
-// have a password, is taken out.
+// passwd redacts a list of accounts, without what people are called and whether they have a password.
 func (r *Redactor) passwd(data []byte) []byte {
 	const fields, firstUser, nobody = 7, 1000, 65534 // passwd(5), and login.defs(5) for the numbers.
 	var out strings.Builder
@@ -107,10 +105,8 @@ func (r *Redactor) Environ(entry string) string {
 
 var identifier = lazy.New(`^[A-Za-z_]\w*$`)
 
-// withoutSerialNumber returns a PCI config space in which the serial number
-// of the device is zero. On a network adapter it is made of the MAC address.
-// It is the extended capability 3, of 12 bytes (PCI Express base
-// specification, 7.9.3).
+// withoutSerialNumber returns a PCI config space in which the serial number of the device, on a NIC made of its MAC
+// address, is zero: the extended capability 3, of 12 bytes (PCI Express base specification, 7.9.3).
 func withoutSerialNumber(config []byte) []byte {
 	const extended, header, length, id = 0x100, 4, 12, 0x0003
 	out := bytes.Clone(config)

@@ -133,8 +133,7 @@ func (r *Redactor) bracketNames(list string) string {
 	return r.hosts(list)
 }
 
-// maxListed bounds the hosts of lists that are learnt one by one, in all: a list
-// of a few bytes can name millions.
+// maxListed bounds the hosts of lists that are learnt one by one, in all: a list of a few bytes can name millions.
 const maxListed = 1 << 16
 
 // hosts redacts a list of hosts: names with commas between, each with a number of
@@ -169,8 +168,7 @@ func (r *Redactor) hosts(list string) string {
 // listed is an element of a list of hosts: commas in brackets do not end it.
 var listed = lazy.New(`(?:[^,\[]|\[[^\]]*\]?)+`)
 
-// numbered redacts the hosts that a prefix, numbers and a suffix make, and writes
-// their stand-ins in the same form.
+// numbered redacts the hosts that a prefix, numbers and a suffix make, and writes their stand-ins in the same form.
 func (r *Redactor) numbered(prefix, numbers, suffix string) string {
 	var names []string
 	for part := range strings.SplitSeq(numbers, ",") {
@@ -212,8 +210,7 @@ func (r *Redactor) numbered(prefix, numbers, suffix string) string {
 // exportStandIn is what a folder of a file server becomes.
 var exportStandIn = lazy.New(`^/export-[0-9]+$`)
 
-// export redacts the server and the folder of a mounted file system:
-// "server:/folder", "//server/share".
+// export redacts the server and the folder of a mounted file system: "server:/folder", "//server/share".
 func (r *Redactor) export(source string) string {
 	folder := func(name string) string {
 		if name == "" || name == "/" || exportStandIn.MatchString(name) {

@@ -10,17 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// Redactor replaces what identifies a machine, its network, its users or their
-// work by stand-ins: names of hosts, domains, users, jobs and images, serial
-// numbers, UUIDs, MAC and IP addresses, GUIDs, and secrets. The same thing always
-// gets the same stand-in, and a stand-in stays as it is, so that redacting twice
-// changes nothing. What faults depend on stays recognisable: loopback and
-// link-local addresses, zeros, IPv4 addresses in GIDs, which addresses are in one
-// network. PCI addresses, versions and times are left unchanged.
+// Redactor replaces what identifies a machine, its network, its users or their work by stand-ins: names, serial
+// numbers, UUIDs, addresses, GUIDs, and secrets. A stand-in stays as it is: redacting twice changes nothing. What
+// faults depend on stays recognisable: loopback and link-local addresses, zeros, which addresses are in one
+// network. PCI addresses, versions and times are left.
 //
-// A name is replaced wherever it stands once it is known. One redactor is
-// therefore for one run, and is to study all of it (Study) before it redacts the
-// first part.
+// A name is replaced wherever it stands once it is known: one redactor is for one run, all of which it studies
+// first.
 //
 // A Redactor is not safe for concurrent use.
 type Redactor struct {
@@ -30,11 +26,9 @@ type Redactor struct {
 	studying bool
 	// standIns maps a kind of thing, then the thing, to its number.
 	standIns map[string]map[string]int
-	// words are names in lower case that were learnt and are to be replaced
-	// wherever they stand.
+	// words are names in lower case that are replaced wherever they stand.
 	words map[string]string
-	// parts says about the first part of a name of how many parts the longest name
-	// with it consists.
+	// parts says of how many parts the longest name consists that begins with a part.
 	parts map[string]int
 	// domains are the parts of host names after the first dot, in lower case.
 	domains map[string]bool
@@ -82,9 +76,7 @@ func (r *Redactor) number(kind, thing string) int {
 // Text redacts a text.
 func (r *Redactor) Text(s string) string { return r.Content(s, true) }
 
-// Content redacts a text; where dotted numbers are versions, they are left unchanged.
-// It goes line by line, because most lines hold nothing that a pattern has to
-// be tried on.
+// Content redacts a text line by line; where dotted numbers are versions, they are left.
 func (r *Redactor) Content(s string, addresses bool) string {
 	if s == "" {
 		return s
@@ -125,8 +117,7 @@ func (r *Redactor) Numbers(s string, addresses bool) string {
 	return s
 }
 
-// counted returns a number with as many digits as what it stands for. One that begins
-// with zeros is a stand-in.
+// counted returns a number with as many digits as what it stands for. One that begins with zeros is a stand-in.
 func (r *Redactor) counted(kind, digits string) string {
 	const zeros = "00000000"
 	if strings.HasPrefix(digits, zeros) {

@@ -33,8 +33,7 @@ type strength int
 
 const (
 	noSecret strength = iota
-	// mayBeSecret is a name such as "auth" or "key": the value, or how the two
-	// stand together, must confirm it.
+	// mayBeSecret is a name such as "auth" or "key": the value, or how the two stand together, must confirm it.
 	mayBeSecret
 	// isSecret is a name such as "password".
 	isSecret
@@ -118,9 +117,8 @@ type setting struct {
 	name string
 	// sign is '=', ':' or ' ' between the two.
 	sign byte
-	// flag is true behind dashes, quoted where the name or the value stands in
-	// quotes. first is true if the name is the first on its line, whole where
-	// the value is also all the rest of it.
+	// flag is true behind dashes, quoted where the name or the value stands in quotes. first is true if the name is
+	// the first on its line, whole where the value is also all the rest of it.
 	flag, quoted, first, whole bool
 }
 
@@ -157,9 +155,8 @@ func (s setting) secret(value string) bool {
 // Withheld is the value of a variable whose real value is private.
 const Withheld = "set"
 
-// SecretVariable reports whether a variable's name says that its value is a
-// secret (NVIDIA_API_KEY). A small number is no secret: NCCL_IB_PKEY is the index
-// of a partition key, UCX_RKEY_MPOOL a size.
+// SecretVariable reports whether a variable's name says that its value is a secret (NVIDIA_API_KEY). A small number
+// is none: NCCL_IB_PKEY is an index.
 func SecretVariable(name, value string) bool {
 	return setting{name: name, sign: '=', quoted: true}.secret(value)
 }

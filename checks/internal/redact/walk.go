@@ -11,9 +11,8 @@ import (
 // This file redacts values of any type: facts, reports, decoded JSON. What a
 // field is called in JSON says what it holds.
 
-// Value returns a deep copy of a value in which all strings are redacted. The
-// names in it are to be studied first. Strings of a type of their own are words
-// of gpudoctor, and stay, as do unexported fields.
+// Value returns a deep copy of a value in which all strings are redacted. The names in it are to be studied first.
+// Strings of a type of their own are words of gpudoctor, and stay, as do unexported fields.
 func Value[T any](r *Redactor, v T) T {
 	out, _ := reflect.TypeAssert[T](r.walk(fieldPlace{}, reflect.ValueOf(&v).Elem())) // A walk keeps the type; null has none.
 	return out
@@ -163,9 +162,8 @@ func (r *Redactor) list(at fieldPlace, v reflect.Value) reflect.Value {
 	return out
 }
 
-// together redacts the strings of a list as one text, for what one says about the
-// next: the words of a command as one line, others as lines. It is nil if each
-// is to be redacted by itself.
+// together redacts the strings of a list as one text, for what one says about the next; nil if each is to be
+// redacted by itself.
 func (r *Redactor) together(at fieldPlace, list []string) []string {
 	switch {
 	case len(list) < 2:
@@ -186,8 +184,7 @@ func (r *Redactor) together(at fieldPlace, list []string) []string {
 	return r.joined(list, "\n")
 }
 
-// joined redacts strings with a separator between them; nil if they cannot be
-// distinguished after it.
+// joined redacts strings with a separator between them; nil if they cannot be distinguished after it.
 func (r *Redactor) joined(list []string, between string) []string {
 	text := strings.Join(list, between)
 	if strings.Count(text, between) != len(list)-1 || strings.Contains(text, "\n") && between != "\n" {

@@ -30,8 +30,7 @@ func distinctive(name string) bool {
 		strings.Trim(name, "0123456789.-_:") != ""
 }
 
-// lower returns a text in which the ASCII letters are in lower case: its bytes
-// stand where they stood.
+// lower returns a text in which the ASCII letters are in lower case: its bytes stand where they stood.
 func lower(s string) string {
 	if !strings.ContainsFunc(s, func(c rune) bool { return 'A' <= c && c <= 'Z' }) {
 		return s
@@ -57,9 +56,8 @@ func partEnd(s string, at int) int {
 	return at
 }
 
-// learnt replaces the names that were learnt, and names of hosts in domains that
-// were. A name ends where its letters and digits do. The time that it takes does
-// not depend on how many names there are.
+// learnt replaces the names that were learnt, and names of hosts in domains that were, in a time that does not
+// depend on how many there are.
 func (r *Redactor) learnt(s string) string {
 	if len(r.words) == 0 && len(r.domains) == 0 {
 		return s
@@ -83,8 +81,7 @@ func (r *Redactor) learnt(s string) string {
 	return out.String() + s[done:]
 }
 
-// nameAt finds the longest name that begins at a place, and its stand-in.
-// The end is 0 if no name begins there.
+// nameAt finds the longest name that begins at a place, and its stand-in. The end is 0 if no name begins there.
 func (r *Redactor) nameAt(low string, at int) (end int, standIn string) {
 	first := partEnd(low, at)
 	for n, to := r.parts[low[at:first]], first; n > 0; n-- {
@@ -115,8 +112,7 @@ func ofKernel(low string, at int) bool {
 	return slices.ContainsFunc([]string{"node/", "numa ", "numa-", "numa_", "scsi_host/", "scsi "}, func(word string) bool { return strings.HasSuffix(low[:at], word) })
 }
 
-// exampleDomain stands for all domains; it is reserved for documentation (RFC
-// 2606).
+// exampleDomain stands for all domains; it is reserved for documentation (RFC 2606).
 const exampleDomain = "example.com"
 
 // maxHostName is how long the name of a host can be (RFC 1035, 2.3.4).
@@ -146,17 +142,15 @@ var hostStandIn = lazy.New(`^host-(?:[0-9]+|\[[0-9,-]+\])$`)
 // numberedThing are processes and devices, which stand in brackets as hosts do.
 var numberedThing = lazy.New(`(?i)^(?:rank|gpu|cuda|cpu|device|core)[-_]?[0-9]*$`)
 
-// isHostName reports whether a text can be the name of a host, and of one that is
-// not the same on every machine.
+// isHostName reports whether a text can be the name of a host, and of one that is not the same on every machine.
 func isHostName(name string) bool {
 	return len(name) <= maxHostName && strings.Trim(name, "0123456789.-_:x") != "" && isAlnum(name[0]) && !numberedThing.MatchString(name) &&
 		!slices.Contains(known().NoHost, lower(name)) && !strings.HasPrefix(lower(name), "localhost") &&
 		!strings.ContainsFunc(name, func(c rune) bool { return !isAlnum(byte(min(c, 0xff))) && c != '.' && c != '-' && c != '_' })
 }
 
-// Host notes the name of a host, so that it is replaced wherever it stands,
-// and returns its stand-in. A name that is an ordinary word is replaced only
-// where it is known to be a host's.
+// Host notes the name of a host, so that it is replaced wherever it stands, and returns its stand-in. A name that
+// is an ordinary word is replaced only where it is known to be a host's.
 func (r *Redactor) Host(name string) string {
 	trimmed := strings.TrimRight(strings.TrimSpace(name), ".")
 	if trimmed == "" || !isHostName(trimmed) {
@@ -187,8 +181,7 @@ func (r *Redactor) Host(name string) string {
 	return standIn
 }
 
-// learnDomain notes a domain, and those above it as far as they have one owner,
-// and not all the world; and the owner's name.
+// learnDomain notes a domain and those above it as far as they have one owner, and the owner's name.
 func (r *Redactor) learnDomain(domain string) {
 	const long = 5 // A shorter name of an owner is too common to be looked for.
 	for strings.Contains(domain, ".") && domain != exampleDomain && !publicHost(domain) && !slices.Contains(known().SharedDomains, domain) {
