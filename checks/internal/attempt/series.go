@@ -16,10 +16,11 @@ import (
 type Series[T any] struct {
 	// Task is what Register named.
 	Task string
+	Env  []string
 	// Step bounds each of the tries, All bounds all of them, and Children how many children continue.
 	Step, All time.Duration
 	Children  int
-	// Filtered is the result of a try whose child a seccomp filter ended.
+	// Filtered, if set, is the result of a try whose child a seccomp filter ended.
 	Filtered func(T) Result
 }
 
@@ -78,7 +79,7 @@ func (s *Series[T]) Run(ctx context.Context, tries []T) ([]Result, error) {
 func (s *Series[T]) child(ctx context.Context, tries []T, results []Result) (at int, more bool, err error) {
 	at = -1
 	known, limit := false, deadline.Spawn
-	r, err := child.Run(ctx, child.Spec{Task: s.Task, Args: tries, Silence: func() time.Duration { return limit }, Receive: func(raw json.RawMessage) {
+	r, err := child.Run(ctx, child.Spec{Task: s.Task, Args: tries, Env: s.Env, Silence: func() time.Duration { return limit }, Receive: func(raw json.RawMessage) {
 		var m message
 		if json.Unmarshal(raw, &m) != nil || m.At >= len(tries) {
 			return
@@ -106,7 +107,7 @@ func (s *Series[T]) child(ctx context.Context, tries []T, results []Result) (at 
 	}
 	switch {
 	case known:
-	case r.Signal == "SIGSYS":
+	case r.Signal == "SIGSYS" && s.Filtered != nil:
 		results[at] = s.Filtered(tries[at])
 	default:
 		results[at] = why
