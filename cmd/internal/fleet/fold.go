@@ -63,12 +63,11 @@ const (
 // Fold makes one report of those that were read. Expected are the names of nodes that should have one.
 func Fold(r *Reading, expected []string, version string) *Fleet {
 	r.joinNetworks()
-	all := append([]*Node{}, r.Nodes...)
-	slices.SortFunc(all, func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
+	all := slices.SortedFunc(slices.Values(r.Nodes), func(a, b *Node) int { return cmp.Compare(a.Name, b.Name) })
 	addUnset(all)
 	f := &Fleet{
 		Schema: Schema, Version: version, Nodes: all, States: map[string]int{}, Causes: causesOf(all),
-		Unreported: r.Unreported(expected), Problems: r.Problems, Networks: r.Networks,
+		Unreported: r.unreported(expected), Problems: r.Problems, Networks: r.Networks,
 	}
 	f.Measured, f.Outliers = measuredOf(all)
 	for _, n := range all {
@@ -110,7 +109,7 @@ func causesOf(nodes []*Node) []Cause {
 			all = append(all, found{f, n.Name})
 		}
 	}
-	causes := []Cause{}
+	var causes []Cause
 	for _, alike := range lines.Grouped(all, func(f found) [2]string { return [...]string{f.Rule, f.Title} }) {
 		worst := slices.MinFunc(alike, func(a, b found) int { return cmp.Compare(a.Severity.Rank(), b.Severity.Rank()) })
 		causes = append(causes, Cause{
@@ -128,7 +127,7 @@ func causesOf(nodes []*Node) []Cause {
 
 // compare puts the most severe and most frequent first.
 func (c Cause) compare(other Cause) int {
-	return cmp.Or(cmp.Compare(c.Severity.Rank(), other.Severity.Rank()), cmp.Compare(len(other.Nodes), len(c.Nodes)), cmp.Compare(c.Rule, other.Rule), cmp.Compare(c.Title, other.Title))
+	return cmp.Or(c.Severity.Rank()-other.Severity.Rank(), len(other.Nodes)-len(c.Nodes), cmp.Compare(c.Rule, other.Rule), cmp.Compare(c.Title, other.Title))
 }
 
 // usual is the text that is in a list most often, empty ones aside.

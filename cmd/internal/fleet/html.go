@@ -19,31 +19,20 @@ var pageText string
 var pageStyle string
 
 var compiled = sync.OnceValue(func() *template.Template {
-	var filters strings.Builder
-	for i := 1; i <= maxFilters; i++ {
-		fmt.Fprintf(&filters, "body:has(#show-%d:checked) .rack li:not(.c%d) { opacity: 0.18; }\n", i, i)
-	}
-	return report.PageTemplate(pageText, pageStyle+filters.String(), "", template.FuncMap{"count": lines.Count, "next": func(i int) int { return i + 1 }})
+	return report.PageTemplate(pageText, pageStyle, "", template.FuncMap{"count": lines.Count, "next": func(i int) int { return i + 1 }})
 })
 
 // What a page shows.
 var pageLimits = limits{causes: 50, names: 2000, outliers: 200, lines: 100, figures: 200}
 
-const (
-	maxFilters = 20  // Causes by which the picture can be filtered.
-	fewNodes   = 200 // Nodes that can be shown with their names.
-)
+// fewNodes is how many nodes can be shown with their names.
+const fewNodes = 200
 
-// page is what the template shows: one file that loads nothing, as the page of one node (see package report). The style
-// sheet alone filters the picture.
+// page is what the template shows: one file that loads nothing, as the page of one node (see package report).
 type page struct {
 	*Fleet
 	// Class is the colour of the whole.
-	Class string
-	// Filters are the causes, and the outliers behind them.
-	Filters []filter
-	// Size is "named" for nodes with their names, "small" for more than can be named.
-	Size     string
+	Class    string
 	Racks    []rack
 	Causes   []Cause
 	Sections []lines.Part
@@ -51,23 +40,72 @@ type page struct {
 	MoreCauses int
 }
 
-type filter struct {
-	Key         int
-	Class, Text string
-	Nodes       int
+// rack is nodes whose names begin alike.
+type rack struct {
+	Name  string
+	Cells []cell
 }
+
+type cell struct{ Name, Class, Title string }
 
 func writeHTML(b *bytes.Buffer, f *Fleet, _ report.Style) {
 	f = lines.Clean(f, false)
-	p := page{Fleet: f, Class: f.class(), Causes: f.Causes[:min(len(f.Causes), pageLimits.causes)], Sections: f.sections(pageLimits)}
-	for i, c := range p.Causes[:min(len(p.Causes), maxFilters-1)] {
-		p.Filters = append(p.Filters, filter{i + 1, string(c.Severity), c.Title, len(c.Nodes)})
-	}
-	p.MoreCauses = max(0, len(f.Causes)-pageLimits.causes)
-	p.draw()
+	most := min(len(f.Causes), pageLimits.causes)
+	p := page{f, f.class(), f.racks(), f.Causes[:most], f.sections(pageLimits), len(f.Causes) - most}
 	if err := compiled().Execute(b, p); err != nil {
 		panic(fmt.Sprintf("write page: %v", err)) // The template is part of the program, and a buffer takes all.
 	}
+}
+
+// Size is "named" for nodes with their names, "small" for more than can be named.
+func (p page) Size() string {
+	if len(p.Nodes)+len(p.Unreported) > fewNodes {
+		return "small"
+	}
+	return "named"
+}
+
+// racks are the nodes in their racks, each with its causes and outliers. If names tell of no racks, all are in one.
+func (f *Fleet) racks() (all []rack) {
+	said, odd := map[string]string{}, map[string]string{}
+	note := func(node, what string) { said[node] = lines.Joined("; ", said[node], what) }
+	for _, n := range f.Nodes {
+		note(n.Name, n.State)
+	}
+	for _, c := range f.Causes[:min(len(f.Causes), pageLimits.causes)] {
+		for _, name := range c.Nodes {
+			note(name, c.Title)
+		}
+	}
+	for _, o := range f.Outliers {
+		odd[o.Node] = " odd"
+		note(o.Node, o.Figure+" "+short(o.Value))
+	}
+	cells := lines.Map(f.Nodes, func(n *Node) cell {
+		return cell{n.Name, n.class() + odd[n.Name], lines.Joined(": ", n.Name, said[n.Name])}
+	})
+	cells = append(cells, lines.Map(f.Unreported, func(name string) cell { return cell{name, "n-gone", name + ": no report"} })...)
+	rackOf := func(c cell) string { return strings.Join(nameParts(c.Name), "-") }
+	for _, alike := range lines.Grouped(cells, rackOf) {
+		all = append(all, rack{rackOf(alike[0]), alike})
+	}
+	if len(all)*2 > len(cells) {
+		return []rack{{Cells: cells}}
+	}
+	return all
+}
+
+// class is the colour of a node.
+func (n *Node) class() string {
+	switch {
+	case n.ExitCode == exitFindings:
+		return "n-bad"
+	case n.State == string(report.Findings):
+		return "n-warn"
+	case n.State == string(report.Healthy) && n.ExitCode == 0:
+		return "n-good"
+	}
+	return "n-open"
 }
 
 // class is the colour of the whole.

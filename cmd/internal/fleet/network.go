@@ -72,24 +72,18 @@ func networkHead(r *nodes.Report) string {
 	for _, p := range r.Pairs {
 		outcomes[string(p.Outcome)]++
 	}
-	parts := lines.Map(slices.Sorted(maps.Keys(outcomes)), func(o string) string { return fmt.Sprintf("%d %s", outcomes[o], o) })
+	pairs := strings.Join(lines.Map(slices.Sorted(maps.Keys(outcomes)), func(o string) string { return fmt.Sprintf("%d %s", outcomes[o], o) }), ", ")
+	if pairs != "" {
+		pairs = "pairs: " + pairs
+	}
 	head := fmt.Sprintf("%s (%s), %d well by themselves, with %s", lines.Count(len(r.Nodes), "node"), r.Engine, fit, lines.Count(gpus, "GPU"))
-	if len(parts) > 0 {
-		head += "; pairs: " + strings.Join(parts, ", ")
-	}
-	if r.Reason != "" {
-		head += "; " + r.Reason
-	}
-	return head
+	return lines.Joined("; ", head, pairs, r.Reason)
 }
 
 func told(r nodes.Run) string {
 	if r.Outcome != probe.OK {
-		first := ""
-		if len(r.Warnings) > 0 {
-			first = "; NCCL: " + r.Warnings[0]
-		}
-		return fmt.Sprintf("%s, %s%s", r.Outcome, r.Reason, first)
+		first := lines.Map(r.Warnings[:min(len(r.Warnings), 1)], func(w string) string { return "; NCCL: " + w })
+		return fmt.Sprintf("%s, %s%s", r.Outcome, r.Reason, strings.Join(first, ""))
 	}
 	figure := func(form string, v *float64) string {
 		if v == nil {

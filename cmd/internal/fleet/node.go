@@ -90,11 +90,12 @@ var states = []string{string(report.Findings), string(report.Inconclusive), stri
 // node is the node that a report is of. The name of a host that stand-ins took the place of is the same in all reports:
 // the file has to tell then. A report without a verdict proves nothing.
 func (d *document) node(of input) *Node {
+	short := func(text string) string { return escape.Printable(text, maxText) }
 	n := &Node{State: string(d.Verdict.State), ExitCode: d.Verdict.ExitCode, Source: escape.Printable(of.source, maxPlace), written: of.written}
 	if n.unnamed = d.Redacted == report.RedactedNames || d.Host.Hostname == ""; n.unnamed {
 		d.Host.Hostname = of.name
 	}
-	n.Name = escape.Printable(d.Host.Hostname, maxText)
+	n.Name = short(d.Host.Hostname)
 	if !slices.Contains(states, n.State) {
 		n.State, n.ExitCode = string(report.Inconclusive), exitUnknown
 	}
@@ -102,19 +103,16 @@ func (d *document) node(of input) *Node {
 		n.ExitCode = exitUnknown
 	}
 	for _, f := range d.Findings[:min(len(d.Findings), maxFindings)] {
-		short := Finding{Rule: f.Rule, Title: f.Title, Severity: f.Severity, Subject: f.Subject}
+		own := Finding{Rule: short(f.Rule), Title: short(f.Title), Severity: f.Severity, Subject: short(f.Subject)}
 		if len(f.Remedies) > 0 {
-			short.Remedy = f.Remedies[0]
+			own.Remedy = short(f.Remedies[0])
 		}
-		if short.Severity.Rank() > rules.Info.Rank() {
-			short.Severity = rules.Info
+		if own.Severity.Rank() > rules.Info.Rank() {
+			own.Severity = rules.Info
 		}
-		for _, text := range []*string{&short.Rule, &short.Title, &short.Subject, &short.Remedy} {
-			*text = escape.Printable(*text, maxText)
-		}
-		n.Findings = append(n.Findings, short)
+		n.Findings = append(n.Findings, own)
 	}
-	n.Hardware = escape.Printable(strings.Join(slices.Sorted(slices.Values(report.Models(d.Host.GPUs))), ", "), maxText)
+	n.Hardware = short(strings.Join(slices.Sorted(slices.Values(report.Models(d.Host.GPUs))), ", "))
 	n.Traits = d.traits(n)
 	n.measure(d)
 	return n
@@ -167,32 +165,30 @@ func nameParts(name string) []string {
 	return parts[:min(len(parts)-1, maxNameParts)]
 }
 
-func plausible(gbps *float64) bool { return gbps != nil && *gbps > 0 && *gbps < maxRate }
-
 // measure takes the rates of the transfers, the median of all with like paths and each pair, and those of the collectives. A
 // rate that was disturbed says nothing.
 func (n *Node) measure(d *document) {
 	values := map[string][]float64{}
-	add := func(name string, gbps float64) {
-		name = escape.Printable(name, maxText)
-		values[name] = append(values[name], gbps)
+	add := func(name string, gbps *float64) bool {
+		plausible := gbps != nil && *gbps > 0 && *gbps < maxRate
+		if name = escape.Printable(name, maxText); plausible {
+			values[name] = append(values[name], *gbps)
+		}
+		return plausible
 	}
 	for _, t := range d.Transfers.Transfers[:min(len(d.Transfers.Transfers), maxLinks)] {
-		if !plausible(t.GBps) || t.Outcome != probe.OK && t.Outcome != probe.Slow {
-			continue
-		}
 		paths, path := "", ""
 		if t.ExpectedGBps != nil {
 			paths, path = fmt.Sprintf(", paths of %.0f GB/s", *t.ExpectedGBps), fmt.Sprintf(", a path of %.0f GB/s", *t.ExpectedGBps)
 		}
-		add(t.Test+paths, *t.GBps)
-		n.links = append(n.links, link{unique.Make(escape.Printable(t.Test+" "+t.Source+" -> "+t.Destination+path, maxText)), float32(*t.GBps)})
+		if (t.Outcome == probe.OK || t.Outcome == probe.Slow) && add(t.Test+paths, t.GBps) {
+			name := escape.Printable(t.Test+" "+t.Source+" -> "+t.Destination+path, maxText)
+			n.links = append(n.links, link{unique.Make(name), float32(*t.GBps)})
+		}
 	}
 	if arms := d.Collectives.Arms; len(arms) > 0 {
 		for _, o := range arms[0].Operations {
-			if plausible(o.BusGBps) {
-				add(o.Name, *o.BusGBps)
-			}
+			add(o.Name, o.BusGBps)
 		}
 	}
 	n.Figures = map[string]Figure{}

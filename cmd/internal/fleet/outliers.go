@@ -74,7 +74,8 @@ func measuredOf(nodes []*Node) ([]Measured, []Outlier) {
 		}
 		figures += len(n.Figures) + len(n.links)
 	}
-	all, outliers := make([]Measured, 0, len(byKind)), []Outlier{}
+	var all []Measured
+	var outliers []Outlier
 	for k, of := range byKind {
 		m := Measured{Hardware: k.hardware, Figure: k.figure, Unit: of[0].Figures[k.figure].Unit}
 		outliers = append(outliers, m.judge(of, lines.Map(of, func(n *Node) float64 { return n.Figures[k.figure].Value }), figures)...)
@@ -118,13 +119,13 @@ func slowLinks(nodes []*Node, known []Outlier, figures int) []Outlier {
 	}
 	type rate struct {
 		node *Node
-		gbps float32
+		gbps float64
 	}
 	byKind := map[kind][]rate{}
 	for _, n := range nodes {
 		for _, l := range n.links {
 			k := kind{n.Hardware, l.name}
-			byKind[k] = append(byKind[k], rate{n, l.gbps})
+			byKind[k] = append(byKind[k], rate{n, float64(l.gbps)})
 		}
 	}
 	test := func(node, figure string) string {
@@ -138,8 +139,9 @@ func slowLinks(nodes []*Node, known []Outlier, figures int) []Outlier {
 	var all []Outlier
 	for k, rates := range byKind {
 		m := Measured{Hardware: k.hardware, Figure: k.name.Value(), Unit: "GB/s"}
-		of, values := lines.Map(rates, func(r rate) *Node { return r.node }), lines.Map(rates, func(r rate) float64 { return float64(r.gbps) })
-		all = append(all, lines.Filter(m.judge(of, values, figures), func(o Outlier) bool { return o.slower() && !told[test(o.Node, o.Figure)] })...)
+		of, values := lines.Map(rates, func(r rate) *Node { return r.node }), lines.Map(rates, func(r rate) float64 { return r.gbps })
+		isNew := func(o Outlier) bool { return o.slower() && !told[test(o.Node, o.Figure)] }
+		all = append(all, lines.Filter(m.judge(of, values, figures), isNew)...)
 	}
 	return all
 }

@@ -32,22 +32,16 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
+// Bounds of what is read and kept.
 const (
-	// maxReport bounds one report, and what is left out between two: one of a node with 16 GPUs has a quarter of a
-	// megabyte.
-	maxReport = 16 << 20
-	// maxUnpacked bounds what a compressed file holds.
-	maxUnpacked = 16 << 30
-	// maxNodes and maxProblems bound what is kept.
-	maxNodes = 100_000
-	// maxFiles bounds the files of a folder or archive.
-	maxFiles    = 1_000_000
+	maxReport   = 16 << 20 // Of one report, and of what is left out between two: one of a node with 16 GPUs has a quarter of a megabyte.
+	maxUnpacked = 16 << 30 // Of what a compressed file holds.
+	maxNodes    = 100_000
+	maxFiles    = 1_000_000 // Of a folder.
 	maxProblems = 1000
-	// maxBroken bounds the parts of one input that are no reports.
-	maxBroken = 1000
-	// maxText bounds a text of a report in bytes, maxPlace the place and the reason of a problem.
-	maxText  = 255
-	maxPlace = 300
+	maxBroken   = 1000 // Parts of one input that are no reports.
+	maxText     = 255  // Bytes of a text of a report.
+	maxPlace    = 300  // Bytes of the place and the reason of a problem.
 )
 
 // Problem is an input that is no report of a node, or not one that counts.
@@ -58,7 +52,7 @@ type Problem struct {
 	Lost bool `json:"lost,omitempty"`
 }
 
-// Reading is what was read: the nodes in the order of the input, each once.
+// Reading is what was read, of one file or of all: the nodes in the order of the input, each once.
 type Reading struct {
 	Nodes    []*Node
 	Problems []Problem
@@ -66,19 +60,22 @@ type Reading struct {
 	Networks []*nodes.Report
 	// Unsaid is how many more problems there are.
 	Unsaid int
-	byName map[string]int
-	judge  Judge
-	// judgedNodes is how often the judge was asked.
-	judgedNodes int
-	part
+
+	byName      map[string]int
+	judge       Judge
+	judgedNodes int // How often the judge was asked.
+
+	// Of a file: foreign is true if there is no report in it, and what may be a recording or a text; recording if it begins like one;
+	// copied of a copy of /sys or /proc, which was not read.
+	of                                    input
+	foreign, recording, copied, isArchive bool
 }
 
-// Judge makes the report of a node from a recording, from texts, or from a folder or an archive of these.
+// Judge makes the report of a node from a recording, from texts, or from a folder of these.
 type Judge func(ctx context.Context, file string) ([]byte, error)
 
-// input is where reports are read from.
+// input is where reports are read from: what it is called, the name of a node whose report does not name it, and when it was written.
 type input struct {
-	// source is what it is called, name the node whose report does not name it, and written when that was.
 	source, name string
 	written      time.Time
 }
@@ -100,11 +97,11 @@ func Read(ctx context.Context, paths []string, stdin io.Reader, judge Judge) (*R
 		case err != nil:
 			return r, err
 		case info.IsDir():
-			err = r.folder(ctx, p)
+			err = r.folder(ctx, filepath.Clean(p))
 		case info.Mode()&fs.ModeDevice != 0:
 			err = &fs.PathError{Op: "read", Path: p, Err: errDevice}
 		default:
-			r.single(ctx, r.file(ctx, p))
+			r.single(ctx, readFile(ctx, p))
 		}
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return r, err
@@ -117,10 +114,9 @@ const isEmpty = "is empty"
 
 var errDevice = errors.New("is a device")
 
-// folder reads the files in a folder and those in it, but for hidden ones and other forms of a report beside it. Several are
-// read at a time, and count in the order of their names.
+// folder reads the files in a folder and those in it, several at a time. They count in the order of their names: a file in it is of one
+// node or has reports of several; a folder in it is of one node, unless there are several reports or recordings in that.
 func (r *Reading) folder(ctx context.Context, root string) error {
-	root = filepath.Clean(root)
 	names, err := r.list(ctx, root)
 	read := make([]*Reading, len(names))
 	var workers errgroup.Group
@@ -128,20 +124,35 @@ func (r *Reading) folder(ctx context.Context, root string) error {
 	for i, name := range names {
 		workers.Go(func() error {
 			if _, _, copied := rootfs.Split(below(root, name)); copied {
-				read[i] = &Reading{part: part{of: input{source: name}, foreign: true, copied: true}}
-				read[i].problem(Problem{Source: name, Reason: "is a copy of a machine's files, which is judged only in a folder of its own"})
-				return nil
+				read[i] = &Reading{of: input{source: name}, foreign: true, copied: true}
+				read[i].problem(name, "is a copy of a machine's files, which is judged only in a folder of its own", false)
+			} else {
+				read[i] = readFile(ctx, name)
 			}
-			read[i] = r.file(ctx, name)
 			return nil
 		})
 	}
 	_ = workers.Wait() // None fails.
-	r.nodes(ctx, root, read)
+	unit := func(one *Reading) string { // The folder in the root, or the file.
+		if name, _, nested := strings.Cut(below(root, one.of.source), "/"); nested {
+			return filepath.Join(root, name)
+		}
+		return one.of.source
+	}
+	for _, alike := range lines.Grouped(read, unit) {
+		switch folder := unit(alike[0]); {
+		case ctx.Err() != nil:
+		case folder != alike[0].of.source:
+			r.node(ctx, folder, alike)
+		default:
+			r.single(ctx, alike[0])
+		}
+	}
 	return err
 }
 
-// list lists the files of a folder. Of the copy of a machine's /sys and /proc it lists one: no report is in it.
+// list lists the files of a folder, but for hidden ones and other forms of a report beside it. Of the copy of a machine's /sys and /proc
+// it lists one: no report is in it.
 func (r *Reading) list(ctx context.Context, root string) (names []string, err error) {
 	copies := map[string]bool{}
 	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
@@ -179,18 +190,6 @@ func below(root, name string) string {
 	return filepath.ToSlash(at)
 }
 
-// take adds what was read elsewhere.
-func (r *Reading) take(one *Reading) {
-	for _, n := range one.Nodes {
-		r.add(n)
-	}
-	for _, p := range one.Problems {
-		r.problem(p)
-	}
-	r.Networks = append(r.Networks, one.Networks[:min(len(one.Networks), maxProblems-len(r.Networks))]...)
-	r.Unsaid += one.Unsaid
-}
-
 // isCopy reports whether a file has a report in another format than JSON, beside it in JSON.
 func isCopy(file string) bool {
 	f, known := report.FormatOf(file)
@@ -209,73 +208,58 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// file reads the reports in a file.
-func (r *Reading) file(ctx context.Context, name string) *Reading {
-	one := &Reading{byName: map[string]int{}, part: part{of: input{source: name, name: nodeName(name)}}}
+// readFile reads the reports in a file.
+func readFile(ctx context.Context, name string) *Reading {
+	r := &Reading{byName: map[string]int{}, of: input{source: name, name: nodeName(name)}}
 	f, err := files.Within(ctx, deadline.Silence, func() (*os.File, error) { return os.Open(name) }) //nolint:gosec // The user names it.
 	if err != nil {
-		one.lost(name, cause(err))
-		return one
+		r.lost(name, cause(err))
+		return r
 	}
 	in := files.NewReader(ctx, f, deadline.Silence, f.Close)
 	defer in.Close()
 	regular := false
 	if info, err := f.Stat(); err == nil {
-		one.of.written, regular = info.ModTime(), info.Mode().IsRegular()
+		r.of.written, regular = info.ModTime(), info.Mode().IsRegular()
 	}
-	one.stream(ctx, one.of, in)
-	one.foreign = one.foreign && regular && len(one.Nodes)+len(one.Networks) == 0
-	return one
+	r.stream(ctx, r.of, in)
+	r.foreign = r.foreign && regular && len(r.Nodes)+len(r.Networks) == 0
+	return r
 }
 
 func nodeName(file string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(path.Base(filepath.ToSlash(file)), ".gz"), ".json")
 }
 
+// stream reads reports, or an archive of them, that may be compressed.
 func (r *Reading) stream(ctx context.Context, of input, from io.Reader) {
-	in, isTar, err := unpack(from)
-	switch {
-	case err != nil:
-		r.lost(of.source, err.Error())
-	case isTar:
-		r.tar(ctx, of, in)
-	default:
-		head, _ := in.Peek(1024)
-		r.recording = host.IsRecording(head)
-		r.reports(ctx, of, in)
-	}
-}
-
-// unpack reads what may be compressed, and tells whether it is an archive.
-func unpack(from io.Reader) (in *bufio.Reader, isTar bool, err error) {
-	in = bufio.NewReaderSize(from, 64<<10)
+	in := bufio.NewReaderSize(from, 64<<10)
 	if head, _ := in.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
 		unpacked, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, false, err
-		}
-		in = bufio.NewReaderSize(io.LimitReader(unpacked, maxUnpacked), 64<<10)
-	}
-	head, _ := in.Peek(262)
-	return in, len(head) == 262 && string(head[257:]) == "ustar", nil
-}
-
-func (r *Reading) tar(ctx context.Context, of input, in io.Reader) {
-	r.isArchive = true
-	members := tar.NewReader(in)
-	for ctx.Err() == nil {
-		head, err := members.Next()
-		if errors.Is(err, io.EOF) {
-			return
-		}
 		if err != nil {
 			r.lost(of.source, err.Error())
 			return
 		}
-		if head.Typeflag != tar.TypeReg {
-			continue
+		in = bufio.NewReaderSize(io.LimitReader(unpacked, maxUnpacked), 64<<10)
+	}
+	head, _ := in.Peek(1024)
+	if len(head) < 262 || string(head[257:262]) != "ustar" {
+		r.recording = host.IsRecording(head)
+		r.reports(ctx, of, in)
+		return
+	}
+	r.isArchive = true
+	for members := tar.NewReader(in); ctx.Err() == nil; {
+		head, err := members.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return
+		case err != nil:
+			r.lost(of.source, err.Error())
+			return
+		case head.Typeflag == tar.TypeReg:
+			r.reports(ctx, input{source: of.source + ":" + head.Name, name: nodeName(head.Name), written: head.ModTime}, members)
 		}
-		r.reports(ctx, input{source: of.source + ":" + head.Name, name: nodeName(head.Name), written: head.ModTime}, members)
 	}
 }
 
@@ -309,12 +293,8 @@ func pieces(from io.Reader, take func(piece []byte) (more bool)) error {
 func (r *Reading) reports(ctx context.Context, of input, from io.Reader) {
 	n, broken := 0, 0
 	err := pieces(from, func(piece []byte) bool {
-		for in := json.NewDecoder(bytes.NewReader(piece)); ; {
-			rest := bytes.TrimSpace(piece[in.InputOffset():])
-			switch {
-			case len(rest) == 0:
-				return true
-			case ctx.Err() != nil || broken == maxBroken:
+		for piece = bytes.TrimSpace(piece); len(piece) > 0; piece = bytes.TrimSpace(piece) {
+			if ctx.Err() != nil || broken == maxBroken {
 				return false
 			}
 			at := of
@@ -322,14 +302,12 @@ func (r *Reading) reports(ctx context.Context, of input, from io.Reader) {
 				at.source, at.name = fmt.Sprintf("%s, report %d", of.source, n), fmt.Sprintf("%s report %d", of.name, n)
 			}
 			at.name = strings.TrimSpace(cmp.Or(at.name, "report 1"))
-			isWhole, isReport := r.value(at, in, rest)
-			if !isReport {
+			var isReport bool
+			if piece, isReport = r.value(at, piece); !isReport {
 				broken++
 			}
-			if !isWhole {
-				return true
-			}
 		}
+		return true
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -342,57 +320,57 @@ func (r *Reading) reports(ctx context.Context, of input, from io.Reader) {
 	}
 }
 
-// value reads the next value, with which the rest of a piece begins. What follows it can be read if it is whole.
-func (r *Reading) value(at input, in *json.Decoder, rest []byte) (isWhole, isReport bool) {
-	if len(rest) > maxReport {
-		r.broken(at.source, rest[0], errTooLong)
-		return false, false
-	}
+// value reads the value with which a piece begins, and returns what follows it, as far as that can be read. A value may have been
+// a report if it begins like one.
+func (r *Reading) value(at input, piece []byte) (rest []byte, isReport bool) {
 	var d document
-	err := in.Decode(&d)
+	in, err := json.NewDecoder(bytes.NewReader(piece)), errTooLong
+	if len(piece) <= maxReport {
+		err = in.Decode(&d)
+	}
 	_, isJSON := errors.AsType[*json.UnmarshalTypeError](err)
-	switch {
-	case err != nil && !isJSON:
-		r.broken(at.source, rest[0], err)
-		return false, false
-	case err == nil && d.Schema == nodes.Schema && len(r.Networks) < maxProblems:
-		r.Networks = append(r.Networks, &d.Report)
-	case err != nil, d.Schema != report.Schema:
-		r.refuse(at.source, d.Schema, err)
-		return true, false
-	default:
-		r.add(d.node(at))
-	}
-	return true, true
-}
-
-// broken says why a value cannot be read. It may have been a report if it begins like one.
-func (r *Reading) broken(source string, first byte, err error) {
-	switch {
-	case first != '{':
-		r.foreign = true
-		r.problem(Problem{Source: source, Reason: "is no JSON: " + err.Error()})
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		r.lost(source, "is cut off")
-	case errors.Is(err, errTooLong):
-		r.lost(source, err.Error())
-	default:
-		r.lost(source, "is cut off or damaged: "+err.Error())
-	}
-}
-
-// refuse says why a document is not taken for a report.
-func (r *Reading) refuse(source, schema string, err error) {
 	kind, _, _ := strings.Cut(report.Schema, "/")
 	switch {
-	case strings.HasPrefix(schema, kind+"/") && schema != report.Schema:
-		r.lost(source, fmt.Sprintf("a newer gpudoctor wrote it (%s): update this one", schema))
-	case err != nil && schema == report.Schema:
-		r.lost(source, err.Error())
+	case err == nil && d.Schema == nodes.Schema && len(r.Networks) < maxProblems:
+		r.Networks = append(r.Networks, &d.Report)
+		return piece[in.InputOffset():], true
+	case err == nil && d.Schema == report.Schema:
+		r.add(d.node(at))
+		return piece[in.InputOffset():], true
+	case err != nil && !isJSON:
+		switch {
+		case piece[0] != '{':
+			r.foreign = true
+			r.problem(at.source, "is no JSON: "+err.Error(), false)
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			r.lost(at.source, "is cut off")
+		case errors.Is(err, errTooLong):
+			r.lost(at.source, err.Error())
+		default:
+			r.lost(at.source, "is cut off or damaged: "+err.Error())
+		}
+		return nil, false
+	case d.Schema == report.Schema:
+		r.lost(at.source, err.Error())
+	case strings.HasPrefix(d.Schema, kind+"/"):
+		r.lost(at.source, fmt.Sprintf("a newer gpudoctor wrote it (%s): update this one", d.Schema))
 	default:
-		r.foreign = r.foreign || strings.HasPrefix(schema, "gpudoctor.facts/")
-		r.problem(Problem{Source: source, Reason: fmt.Sprintf("is no report of check (schema %q); gpudoctor check -o FILE.json writes one", schema)})
+		r.foreign = r.foreign || strings.HasPrefix(d.Schema, "gpudoctor.facts/")
+		r.problem(at.source, fmt.Sprintf("is no report of check (schema %q); gpudoctor check -o FILE.json writes one", d.Schema), false)
 	}
+	return piece[in.InputOffset():], false
+}
+
+// take adds what was read elsewhere.
+func (r *Reading) take(one *Reading) {
+	for _, n := range one.Nodes {
+		r.add(n)
+	}
+	for _, p := range one.Problems {
+		r.problem(p.Source, p.Reason, p.Lost)
+	}
+	r.Networks = append(r.Networks, one.Networks[:min(len(one.Networks), maxProblems-len(r.Networks))]...)
+	r.Unsaid += one.Unsaid
 }
 
 // add takes a node. Of several reports of one node the one that was written last counts, or else the last. A name that is
@@ -400,15 +378,14 @@ func (r *Reading) refuse(source, schema string, err error) {
 func (r *Reading) add(n *Node) {
 	if i, known := r.byName[n.Name]; known {
 		older := r.Nodes[i]
-		switch {
-		case n.unnamed && older.unnamed && n.Source != older.Source:
+		if n.unnamed && older.unnamed && n.Source != older.Source {
 			n.Name = n.Source
-		case n.written.Before(older.written):
-			older, n = n, older
-			fallthrough
-		default:
+		} else {
+			if n.written.Before(older.written) {
+				older, n = n, older
+			}
 			r.Nodes[i] = n
-			r.problem(Problem{Source: older.Source, Reason: "does not count: " + n.Source + " is a later report of " + n.Name})
+			r.problem(older.Source, "does not count: "+n.Source+" is a later report of "+n.Name, false)
 			return
 		}
 	}
@@ -420,41 +397,29 @@ func (r *Reading) add(n *Node) {
 	r.Nodes = append(r.Nodes, n)
 }
 
-func (r *Reading) lost(source, reason string) {
-	r.problem(Problem{Source: source, Reason: reason, Lost: true})
-}
+func (r *Reading) lost(source, reason string) { r.problem(source, reason, true) }
 
 // problem keeps a problem, or counts it once there are many.
-func (r *Reading) problem(p Problem) {
+func (r *Reading) problem(source, reason string, lost bool) {
 	if len(r.Problems) >= maxProblems {
 		r.Unsaid++
 		return
 	}
-	p.Source, p.Reason = escape.Printable(p.Source, maxPlace), escape.Printable(p.Reason, maxPlace)
-	r.Problems = append(r.Problems, p)
+	r.Problems = append(r.Problems, Problem{escape.Printable(source, maxPlace), escape.Printable(reason, maxPlace), lost})
 }
 
-// Unreported are the names of a list that no report is of. A name with a domain and the same without one are of one node.
-func (r *Reading) Unreported(expected []string) []string {
-	hosts := map[string]bool{}
+// unreported are the names of a list that no report is of. A name with a domain and the same without one are of one node.
+func (r *Reading) unreported(expected []string) []string {
+	known := map[string]bool{}
 	for _, n := range r.Nodes {
 		host, _, _ := strings.Cut(n.Name, ".")
-		hosts[host] = true
+		known[n.Name], known[host+"."] = true, true
 	}
-	var all []string
-	seen := map[string]bool{}
-	for _, name := range expected {
-		name = escape.Printable(name, maxText)
-		host, _, isWhole := strings.Cut(name, ".")
-		_, reported := r.byName[name]
-		if isWhole && !reported {
-			_, reported = r.byName[host]
-		}
-		if !reported && (isWhole || !hosts[name]) && !seen[name] {
-			all = append(all, name)
-		}
-		seen[name] = true
-	}
+	names := lines.Unique(lines.Map(expected, func(name string) string { return escape.Printable(name, maxText) }))
+	all := lines.Filter(names, func(name string) bool {
+		host, _, _ := strings.Cut(name, ".")
+		return !known[name] && !known[name+"."] && !known[host]
+	})
 	slices.Sort(all)
 	return all
 }

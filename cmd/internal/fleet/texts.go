@@ -18,38 +18,6 @@ import (
 // maxJudged bounds the nodes that are judged: each takes some hundredths of a second.
 const maxJudged = 10_000
 
-// part is what is known of a file beside its reports.
-type part struct {
-	of input
-	// foreign is true if there is no report in it, and what may be a recording or a text; recording if it begins like one.
-	foreign, recording bool
-	// copied is true of a copy of /sys or /proc, which was not read.
-	copied bool
-	// isArchive is true of an archive.
-	isArchive bool
-}
-
-// nodes adds what was read of a folder. A file in it is of one node or has reports of several. A folder in it is of one node,
-// unless there are several reports or recordings in that.
-func (r *Reading) nodes(ctx context.Context, root string, read []*Reading) {
-	unit := func(one *Reading) string { // The folder in the root, or the file.
-		if name, _, nested := strings.Cut(below(root, one.of.source), "/"); nested {
-			return filepath.Join(root, name)
-		}
-		return one.of.source
-	}
-	for _, alike := range lines.Grouped(read, unit) {
-		switch folder := unit(alike[0]); {
-		case ctx.Err() != nil:
-			return
-		case folder != alike[0].of.source:
-			r.node(ctx, folder, alike)
-		default:
-			r.single(ctx, alike[0])
-		}
-	}
-}
-
 // single adds what was read of a file, which is judged if it has no report.
 func (r *Reading) single(ctx context.Context, one *Reading) {
 	switch {
@@ -60,7 +28,7 @@ func (r *Reading) single(ctx context.Context, one *Reading) {
 	default:
 		of := one.of
 		of.name = strings.TrimSuffix(of.name, path.Ext(of.name))
-		err := r.judged(ctx, of, of.source)
+		err := r.judged(ctx, of)
 		if err == nil {
 			return
 		}
@@ -95,9 +63,9 @@ func (r *Reading) node(ctx context.Context, folder string, read []*Reading) {
 		return
 	}
 	if reports == 1 {
-		r.problem(Problem{Source: folder, Reason: "its report counts, and " + lines.Count(texts, "other file") + " beside it were not judged"})
-	} else if err := r.judged(ctx, of, folder); err != nil {
-		r.problem(Problem{Source: folder, Reason: err.Error(), Lost: true})
+		r.problem(folder, "its report counts, and "+lines.Count(texts, "other file")+" beside it were not judged", false)
+	} else if err := r.judged(ctx, of); err != nil {
+		r.lost(folder, err.Error())
 	}
 	for _, one := range read {
 		for _, n := range one.Nodes {
@@ -115,18 +83,18 @@ func (r *Reading) node(ctx context.Context, folder string, read []*Reading) {
 var standInName = lazy.New(`^host-\d+$`)
 
 // judged adds the node that a recording, texts or a folder of these is of.
-func (r *Reading) judged(ctx context.Context, of input, file string) error {
+func (r *Reading) judged(ctx context.Context, of input) error {
 	if r.judgedNodes++; r.judgedNodes > maxJudged {
 		r.lost(of.source, fmt.Sprintf("left out: more than %d have no report", maxJudged))
 		return nil
 	}
-	raw, err := r.judge(ctx, file)
+	raw, err := r.judge(ctx, of.source)
 	var d document
 	if err == nil {
 		err = json.Unmarshal(raw, &d)
 	}
 	if err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), file+": "))
+		return errors.New(strings.TrimPrefix(err.Error(), of.source+": "))
 	}
 	if standInName.MatchString(d.Host.Hostname) {
 		d.Host.Hostname = ""

@@ -118,7 +118,6 @@ func TestInBrowser(t *testing.T) {
 	for _, size := range []int{2, 64, 1000} {
 		look(fmt.Sprint("fleet-", size), fleetPage(t, program, folder, size), false)
 	}
-	t.Run("filter", func(t *testing.T) { b.filters(t, filepath.Join(folder, "fleet-64.html")) })
 	t.Run("copy", func(t *testing.T) { b.copies(t, filepath.Join(folder, "wrong-data.html")) })
 	t.Run("badge", func(t *testing.T) { b.followsBadge(t, filepath.Join(folder, "slow.html")) })
 	t.Run("script stays text", func(t *testing.T) { b.showsScript(t, filepath.Join(folder, "hostile.html")) })
@@ -219,17 +218,6 @@ func fleetPage(t *testing.T, program, folder string, size int) string {
 	_, statErr := os.Stat(file)
 	expect.Must(t, statErr == nil, "%v\n%s", err, out)
 	return file
-}
-
-// filters checks that a cause shows its nodes, and that all others fade.
-func (b *tab) filters(t *testing.T, file string) {
-	t.Helper()
-	b.open(t, file, views[2])
-	b.do(t, chromedp.Click(chromedp.CSS("#show-1")))
-	faded := value[[]int](t, b, `[".c1", ":not(.c1)"].map(of => [...document.querySelectorAll(".rack li" + of)].filter(node => getComputedStyle(node).opacity < 1).length)`)
-	expect.That(t, faded[0] == 0 && faded[1] > 40, "%d nodes with the cause fade, and %d others", faded[0], faded[1])
-	b.shoot(t, "fleet-filter")
-	b.quiet(t)
 }
 
 func save(t *testing.T, file string, data []byte) {
