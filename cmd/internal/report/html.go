@@ -84,7 +84,7 @@ func (p *page) First() *finding {
 			}
 			f.Remedies = []remedy{r}
 		}
-		if len(f.Remedies)+len(f.Steps) > 0 {
+		if len(f.Remedies)+len(f.Steps()) > 0 {
 			return &f
 		}
 	}

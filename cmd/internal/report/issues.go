@@ -124,7 +124,7 @@ func withSubject(f rules.Finding) string {
 
 // details are the consequences of a finding, and what to do as the text has it, a line each however long it is.
 func (d *Document) details(one rules.Finding) []string {
-	f := lines.Clean((&viewer{d: d, shown: map[string]int{}}).finding(groupOf(one)), false)
+	f := lines.Clean((&viewer{d: d, shown: map[string]int{}}).finding(groups([]rules.Finding{one})[0]), false)
 	said := lines.Map(one.Explains, func(e rules.Finding) string { return fmt.Sprintf("cause of %s: %s: %s", e.Rule, e.Subject, e.Message) })
 	t := (&text{Page: lines.Page{B: &bytes.Buffer{}, Width: math.MaxInt}, v: &view{}, full: true}).prepared()
 	t.write("candidates", &f)

@@ -137,7 +137,7 @@ func (m *markdown) actions() (cause, now, next string) {
 		return m.withoutCause()
 	}
 	f := &m.Found[0]
-	cause = fmt.Sprintf("%s (%s, %s)", short(f.Title), lines.Code(f.Rule), f.Certainty)
+	cause = fmt.Sprintf("%s (%s, %s)", short(f.Title), lines.Code(f.Rule), f.Certainty())
 	recheck := after(f.Fresh, ", ") + lines.Code(f.Check)
 	if m.Grave > 1 {
 		cause += fmt.Sprintf("; %d more below", m.Grave-1)
@@ -150,8 +150,8 @@ func (m *markdown) actions() (cause, now, next string) {
 		return cause, m.brief(&lead[0]), recheck + "; if the fix is not possible: " + m.brief(&lead[1])
 	case len(lead) == 1:
 		return cause, m.brief(&lead[0]), recheck
-	case len(f.Steps) > 0:
-		return cause, prose(lines.Cut(maxSummary, f.Steps[0].Look)) + behind(": ", lines.Code(f.Steps[0].Command)), recheck
+	case len(f.Steps()) > 0:
+		return cause, prose(lines.Cut(maxSummary, f.Steps()[0].Look)) + behind(": ", lines.Code(f.Steps()[0].Command)), recheck
 	case len(m.Wanted) > 0 && m.Open():
 		return cause, "send " + inline(m.Wanted[0].Send), recheck
 	}

@@ -121,11 +121,11 @@ func (o JudgedObject) Severity() rules.Severity {
 	return map[bool]rules.Severity{true: rules.Medium}[o.State == Inconclusive]
 }
 
-func (d *Document) objectOf(g group) string {
-	if g.Object == nil || len(d.Objects) < 2 {
+func (d *Document) objectOf(f finding) string {
+	if f.Object == nil || len(d.Objects) < 2 {
 		return ""
 	}
-	return g.Object.Place()
+	return f.Object.Place()
 }
 
 // runsOf is how that is started which advice is for, as apply.Instructions names it.

@@ -96,11 +96,11 @@ func (t *text) functions() template.FuncMap {
 		"first": func(list any, most int) any { return firstItems(list, bound(most)) },
 		"more":  func(list any, most int) int { return moreItems(list, bound(most)) },
 		"some":  some,
-		"at": func(e effect) string {
-			if slices.Equal(e.Subjects, []string{"host"}) {
+		"at": func(f finding) string {
+			if slices.Equal(f.Subjects(), []string{"host"}) {
 				return ""
 			}
-			return ": " + some(e.Subjects, maxMessages, ", ")
+			return ": " + some(f.Subjects(), maxMessages, ", ")
 		},
 		"brief": func(s string) string {
 			if t.style.Verbose {
@@ -215,16 +215,16 @@ func took(ms float64) string {
 }
 
 // Times counts the findings that are told as one: " x 2".
-func (f *finding) Times() string {
-	if n := len(f.Subjects); n > 1 {
+func (f finding) Times() string {
+	if n := len(f.All); n > 1 {
 		return fmt.Sprintf(" x %d", n)
 	}
 	return ""
 }
 
 // Like counts the findings beside the one that is told.
-func (f *finding) Like() string {
-	if more := len(f.Subjects) - 1; more > 0 {
+func (f finding) Like() string {
+	if more := len(f.All) - 1; more > 0 {
 		return fmt.Sprintf(" (and %d like it)", more)
 	}
 	return ""
@@ -283,8 +283,10 @@ func (d *Document) Hint() string {
 func (v *view) picture(ascii bool) *topology.Machine {
 	var faults []topology.Fault
 	for _, f := range v.Found {
-		if len(f.Places) > 0 {
-			faults = append(faults, topology.Fault{Number: f.Number, Severity: string(f.Severity), Title: f.Title, Rule: f.Rule, Places: f.Places, OnLink: f.OnLink})
+		if places := f.places(); len(places) > 0 {
+			faults = append(faults, topology.Fault{
+				Number: f.Number, Severity: string(f.Severity), Title: f.Title, Rule: f.Rule, Places: places, OnLink: f.Cause == "pcie-link-degraded",
+			})
 		}
 	}
 	return lines.Clean(topology.New(v.shown(), faults), ascii)

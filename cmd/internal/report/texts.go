@@ -114,10 +114,10 @@ func (d *Document) Open() bool {
 	})
 }
 
-// quotes are the lines of texts that led to the findings of a group, each once.
-func (d *Document) quotes(g group) []rules.Evidence {
+// quotes are the lines of texts that led to findings, each once.
+func (d *Document) quotes(findings []rules.Finding) []rules.Evidence {
 	var all []rules.Evidence
-	for _, f := range g.findings {
+	for _, f := range findings {
 		for _, e := range f.Evidence {
 			name, _ := splitLine(e.Source)
 			if !d.isText(name) {

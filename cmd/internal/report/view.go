@@ -22,68 +22,44 @@ type view struct {
 	// Machine is the machine in short, the most important part first.
 	Machine []string
 	// Found are the findings, those that are alike as one, most severe first. The first Grave of them
-	// are of medium severity or above.
-	Found []finding
-	Grave int
-	// Accepted are the findings that are waived, numbered after the others.
-	Accepted []finding
+	// are of medium severity or above. Accepted are those that are waived, numbered after the others.
+	Found, Accepted []finding
+	Grave           int
 	// Unused says of each waiver that matches no finding so.
 	Unused []string
-
-	// Status and Said sum up the transfers, Figures the tests beyond the plain copy.
 	// Title is the verdict in a few words, InWords the verdict with what it rests on.
 	Title, InWords string
-	Status         status
-	Said           string
-	Figures        []string
+	// Status and Said sum up the transfers, Figures the tests beyond the plain copy.
+	Status  status
+	Said    string
+	Figures []string
 	// Matrix is the table of the paths between GPUs, Tests are those of the tests beyond the plain copy.
 	Matrix matrix
 	Tests  []matrix
-	// Odd are the paths that are not well, the worst first. Uneven is true where the paths differ, or are
-	// worse than well.
+	// Odd are the paths that are not well, the worst first. Uneven is true where the paths differ, or are worse than well.
 	Odd    []string
 	Uneven bool
-
 	// Story is what became of the processes of a job; nil if nothing is to be told.
 	Story *story
-
 	// Recognised are the texts that were recognized, Others those that were not, each with what is to be said of it.
 	Recognised, Others []string
-
 	// Recheck is the command that judges everything again.
 	Recheck string
 }
 
+// finding is findings of one rule that are alike: a person reads them as one.
 type finding struct {
-	rules.Finding // The first of them.
+	rules.Finding                 // The first of them.
+	All           []rules.Finding // All of them.
 	Number        int
-	// Certainty says how sure it is, and of what. Part is the part of a file that it is about.
-	Certainty, Part string
-	// Subjects are those of the findings. Named is true where Messages name all of them.
-	Subjects, Messages []string
-	Named              bool
-	Effects            []effect
-	// Candidates, Steps, Notes and Remedies are what may lie behind it, what to look at, what is not advised,
-	// and what to do, by rank. More are the names of what else would help, with what it is.
-	Candidates []rules.Candidate
-	Steps      []rules.Step
-	Notes      []string
-	Remedies   []remedy
-	More       []pair
-	// Check is the command that shows whether it is gone, Fresh what that needs first.
-	Check, Fresh string
-	// Evidence is what led to it, Quotes those pieces of it that are lines of texts.
-	Evidence, Quotes []evidence
-	// Places are the PCI addresses at which it lies. OnLink is true where it lies on the link above them.
-	Places []string
-	OnLink bool
-	// Waiver is what the waiver says, if it is waived, and WithSubject the message after its subject.
-	Waiver, WithSubject string
-}
-
-type effect struct {
-	Rule, Message string
-	Subjects      []string
+	Part          string     // The part of a file that it is about.
+	Notes         []string   // What is not advised.
+	Remedies      []remedy   // What to do, by rank.
+	More          []pair     // What else would help, by its name.
+	Check, Fresh  string     // The command that shows whether it is gone, and what that needs first.
+	Evidence      []evidence // What led to it.
+	Quotes        []evidence // Those pieces of it that are lines of texts.
+	Waiver        string     // What the waiver says, if it is waived.
 }
 
 // evidence is a fact that led to a finding. Value is as JSON has it, Text without the quotes of a string.
@@ -91,10 +67,8 @@ type evidence struct{ Fact, Value, Text, Source string }
 
 type remedy struct {
 	remedies.Advice
-	// Label is "now", "fix" or "or", Effort what it takes.
-	Label, Effort, Proof string
-	// Same is the number of the first finding that shows it, if that is another one.
-	Same int
+	Label, Effort, Proof string // The label is "now", "fix" or "or", the effort what it takes.
+	Same                 int    // The number of the first finding that shows it, if that is another one.
 	// Blocks are what to type or to do, More says the same for other places.
 	Blocks, More []block
 	Links        []string
@@ -119,76 +93,62 @@ func (f finding) Has(label string) bool {
 }
 
 // Consequences are the rules of the consequences that are findings of other rules.
-func (f *finding) Consequences() []string {
-	others := lines.Filter(f.Effects, func(e effect) bool { return e.Rule != f.Rule })
-	return lines.Map(others, func(e effect) string { return e.Rule })
+func (f finding) Consequences() []string {
+	return slices.DeleteFunc(topics(f.Effects()), func(rule string) bool { return rule == f.Rule })
 }
 
 func (v *view) Serious() []finding { return v.Found[:v.Grave] }
 func (v *view) Slight() []finding  { return v.Found[v.Grave:] }
-
-// viewer makes the findings of a view.
-type viewer struct {
-	d *Document
-	// shown holds the number of the finding under which a remedy is shown first.
-	shown map[string]int
-	n     int
-}
 
 func newView(d *Document, ascii bool) *view {
 	all := newPaths(d)
 	v := view{
 		Document: d, Machine: d.Host.parts, Figures: figures(d), Matrix: newMatrix(d, all), Tests: testMatrices(d), Odd: all.odd(),
 		Uneven:  slices.ContainsFunc(all, func(p path) bool { return p.outcome != all[0].outcome || badness[p.outcome] > badness[probe.OK] }),
-		Recheck: d.recheck.Command(),
+		Recheck: d.recheck.Command(), Story: newStory(d.Job), Title: d.title(), InWords: d.verdictInWords(),
+		Unused: lines.Map(d.UnusedWaivers, unused),
 	}
-	v.Story = newStory(d.Job)
-	v.Title, v.InWords = d.title(), d.verdictInWords()
 	v.Recognised, v.Others = d.textsLine()
 	v.Status, v.Said = transfersLine(d, all)
 	made := &viewer{d: d, shown: map[string]int{}}
 	v.Found = lines.Map(groups(d.Findings), made.finding)
-	v.Grave = len(v.Found)
-	if slight := slices.IndexFunc(v.Found, finding.slight); slight >= 0 {
-		v.Grave = slight
-	}
+	v.Grave = len(lines.Filter(v.Found, func(f finding) bool { return atLeast(f.Severity, rules.Medium) }))
 	for _, w := range d.Waived {
-		f := made.finding(groupOf(w.Finding))
+		f := made.finding(groups([]rules.Finding{w.Finding})[0])
 		f.Waiver = w.Terms()
 		v.Accepted = append(v.Accepted, f)
 	}
-	v.Unused = lines.Map(d.UnusedWaivers, unused)
 	v = lines.Clean(v, ascii)
 	return &v
 }
 
-func (f finding) slight() bool { return !atLeast(f.Severity, rules.Medium) }
+// viewer completes the findings of a view. shown holds the number of the finding under which a remedy is shown first.
+type viewer struct {
+	d     *Document
+	shown map[string]int
+	n     int
+}
 
-func (v *viewer) finding(g group) finding {
+func (v *viewer) finding(f finding) finding {
 	v.n++
-	f := finding{
-		Finding: g.Finding, Number: v.n, Certainty: g.certainty(), Part: v.d.objectOf(g),
-		Subjects: g.subjects, Messages: g.messages(), Candidates: g.candidates(), Steps: collect(g.findings, func(f rules.Finding) []rules.Step { return f.Steps }), Notes: g.withheld(v.d.Withheld),
-		Check: v.d.recheck.Command(g.ids()...), Fresh: v.d.recheck.Fresh(), Places: g.places(), OnLink: g.Cause == "pcie-link-degraded",
-		WithSubject: withSubject(g.Finding),
+	f.Number, f.Part, f.Notes = v.n, v.d.objectOf(f), f.withheld(v.d.Withheld)
+	f.Check, f.Fresh = v.d.recheck.Command(lines.Unique(append([]string{f.Rule}, topics(f.Effects())...))...), v.d.recheck.Fresh()
+	for _, one := range f.All {
+		f.Evidence = append(f.Evidence, lines.Map(one.Evidence, shownEvidence)...)
 	}
-	f.Named = g.namesSubjects(f.Messages)
-	leads := remedies.LeadsOf(v.d.Advice, g.findings)
+	f.Quotes = lines.Map(v.d.quotes(f.All), shownEvidence)
+	leads := remedies.LeadsOf(v.d.Advice, f.All)
 	labels := map[*remedies.Advice]string{leads.Or: "or", leads.Fix: "fix", leads.Now: "now"}
 	for i := range v.d.Advice {
 		switch a := &v.d.Advice[i]; {
-		case !slices.ContainsFunc(a.Cures, g.has), g.keeps(a, v.d.Withheld):
+		case !slices.ContainsFunc(a.Cures, f.has), f.keeps(a, v.d.Withheld):
 		case labels[a] == "":
-			f.More = append(f.More, pair{a.Remedy, a.Title + " (" + apply.Effort(a.Needs, a.Lasts) + ")" + behind("; ", apply.Proof(a.Proof))})
+			what := a.Title + " (" + apply.Effort(a.Needs, a.Lasts) + ")" + behind("; ", apply.Proof(a.Proof))
+			f.More = append(f.More, pair{a.Remedy, what})
 		default:
 			f.Remedies = append(f.Remedies, v.remedy(a, labels[a]))
 		}
 	}
-	f.Effects = lines.Map(g.explained(), func(e group) effect { return effect{e.Rule, e.Message, e.subjects} })
-	for _, one := range g.findings {
-		f.Evidence = append(f.Evidence, lines.Map(one.Evidence, shownEvidence)...)
-	}
-	f.Quotes = lines.Map(v.d.quotes(g), shownEvidence)
 	return f
 }
 
@@ -213,9 +173,7 @@ func (v *viewer) remedy(a *remedies.Advice, label string) remedy {
 	if slices.ContainsFunc(r.Blocks, func(b block) bool { return b.Where == apply.UntilBoot }) {
 		r.Effort += ", or at once until the next boot"
 	}
-	r.Links = lines.Filter(a.Links, func(link string) bool {
-		return strings.HasPrefix(link, "https://") || strings.HasPrefix(link, "http://")
-	})
+	r.Links = lines.Filter(a.Links, isURL)
 	return r
 }
 
@@ -230,130 +188,112 @@ func valueOf(v any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// group is findings of one rule that are alike: a person reads them as one.
-type group struct {
-	rules.Finding
-	subjects []string
-	findings []rules.Finding
-}
-
 // groups gathers findings that are alike, in order.
-func groups(findings []rules.Finding) []group {
-	var all []group
-	for _, alike := range rules.Groups(findings) {
-		subjects := lines.Map(alike, func(f rules.Finding) string { return f.Subject })
-		all = append(all, group{Finding: alike[0], findings: alike, subjects: subjects})
-	}
+func groups(findings []rules.Finding) []finding {
+	all := lines.Map(rules.Groups(findings), func(alike []rules.Finding) finding { return finding{Finding: alike[0], All: alike} })
 	distinguish(all)
 	return all
 }
 
-func groupOf(f rules.Finding) group { return groups([]rules.Finding{f})[0] }
+// Subjects are those of the findings.
+func (f finding) Subjects() []string {
+	return lines.Map(f.All, func(one rules.Finding) string { return one.Subject })
+}
 
 // distinguish adds to titles that several groups have what the groups differ in: the
 // variable, what they are about, or else what they say. Alike groups are one, so that
 // something differs, if only how bad or how sure they are.
-func distinguish(all []group) {
+func distinguish(all []finding) {
 	type titled struct {
 		title  string
 		object rules.Object
 	}
-	by := map[titled][]*group{}
+	by := map[titled][]*finding{}
 	for i := range all {
 		key := titled{all[i].Title, all[i].Scope()}
 		by[key] = append(by[key], &all[i])
 	}
 	for of, same := range by {
-		title := of.title
 		if len(same) == 1 {
 			continue
 		}
-		for _, of := range []func(*group) string{
-			(*group).variable,
-			(*group).about,
-			func(g *group) string { return sentence(g.Message) },
-			func(g *group) string { return fmt.Sprintf("%s, %s, %s", g.about(), g.Severity, g.Confidence) },
+		for _, what := range []func(*finding) string{
+			(*finding).variable,
+			(*finding).about,
+			func(f *finding) string { return sentence(f.Message) },
+			func(f *finding) string { return fmt.Sprintf("%s, %s, %s", f.about(), f.Severity, f.Confidence) },
 		} {
-			seen := map[string]bool{}
-			for _, g := range same {
-				seen[of(g)] = true
-			}
-			if len(seen) < len(same) || seen[""] {
+			differences := lines.Map(same, what)
+			if len(lines.Unique(differences)) < len(same) || slices.Contains(differences, "") {
 				continue
 			}
-			for _, g := range same {
-				g.Title = title + ": " + of(g)
+			for i, f := range same {
+				f.Title = of.title + ": " + differences[i]
 			}
 			break
 		}
 	}
 }
 
-func (g *group) variable() string {
-	name, _ := g.Params["variable"].(string)
+func (f *finding) variable() string {
+	name, _ := f.Params["variable"].(string)
 	return name
 }
 
-func (g *group) about() string {
-	if more := len(g.subjects) - 1; more > 0 {
-		return fmt.Sprintf("%s and %d more", g.subjects[0], more)
+func (f *finding) about() string {
+	if more := len(f.All) - 1; more > 0 {
+		return fmt.Sprintf("%s and %d more", f.Subject, more)
 	}
-	return g.subjects[0]
+	return f.Subject
 }
 
-// certainty says how sure the group is, and of what: of a cause, or only of a symptom.
-func (g *group) certainty() string {
-	if !atLeast(g.Severity, rules.Medium) {
-		return string(g.Confidence)
+// Certainty says how sure the finding is, and of what: of a cause, or only of a symptom.
+func (f finding) Certainty() string {
+	if !atLeast(f.Severity, rules.Medium) {
+		return string(f.Confidence)
 	}
-	cause := g.Confidence
-	for _, f := range g.findings {
-		if f.OfCause.Rank() > cause.Rank() && f.OfCause != "" {
-			cause = f.OfCause
+	cause := f.Confidence
+	for _, one := range f.All {
+		if one.OfCause.Rank() > cause.Rank() && one.OfCause != "" {
+			cause = one.OfCause
 		}
 	}
-	candidates := g.candidates()
-	told := g.Order != nil // A program said that something failed.
+	candidates := f.Candidates()
+	suspected := len(candidates) > 0 && f.Order != nil // A program said that something failed.
 	const open = "cause open"
 	switch {
-	case cause == rules.Confirmed && !g.Symptom:
+	case cause == rules.Confirmed && !f.Symptom:
 		return "cause confirmed"
-	case len(candidates) > 0 && candidates[0].Against != "" && told:
+	case suspected && candidates[0].Against != "":
 		return "symptom confirmed, " + open
-	case len(candidates) > 0 && told:
+	case suspected:
 		return "symptom confirmed, cause " + string(cause)
-	case g.Symptom && g.Confidence == rules.Possible:
+	case f.Symptom && f.Confidence == rules.Possible:
 		return open
-	case g.Symptom:
-		return "symptom " + string(g.Confidence) + ", " + open
-	case cause != g.Confidence:
-		return "symptom " + string(g.Confidence) + ", cause " + string(cause)
+	case f.Symptom:
+		return "symptom " + string(f.Confidence) + ", " + open
+	case cause != f.Confidence:
+		return "symptom " + string(f.Confidence) + ", cause " + string(cause)
 	}
 	return "cause " + string(cause)
 }
 
-// messages are what the findings say, with the subject before it where they say different things.
-func (g group) messages() []string {
-	all := lines.Unique(lines.Map(g.findings, func(f rules.Finding) string { return f.Message }))
+// Messages are what the findings say, with the subject before it where they say different things.
+func (f finding) Messages() []string {
+	all := lines.Unique(lines.Map(f.All, func(one rules.Finding) string { return one.Message }))
 	if len(all) < 2 {
 		return all
 	}
-	return lines.Map(g.findings, withSubject)
+	return lines.Map(f.All, withSubject)
 }
 
-// collect lists what findings have, each once.
-func collect[T comparable](findings []rules.Finding, of func(rules.Finding) []T) []T {
-	var all []T
-	for _, f := range findings {
-		all = append(all, of(f)...)
-	}
-	return lines.Unique(all)
-}
+// WithSubject is the message after its subject.
+func (f finding) WithSubject() string { return withSubject(f.Finding) }
 
-// namesSubjects reports whether the messages name every subject but the host, each address of a pair or a list.
-func (g group) namesSubjects(messages []string) bool {
-	all := strings.Join(messages, "\n")
-	for _, subject := range g.subjects {
+// Named reports whether the messages name every subject but the host, each address of a pair or a list.
+func (f finding) Named() bool {
+	all := strings.Join(f.Messages(), "\n")
+	for _, subject := range f.Subjects() {
 		for name := range strings.SplitSeq(strings.ReplaceAll(subject, " -> ", ", "), ", ") {
 			if name != "host" && !strings.Contains(all, name) {
 				return false
@@ -363,12 +303,27 @@ func (g group) namesSubjects(messages []string) bool {
 	return true
 }
 
-func (g group) explained() []group {
+// collect lists what findings have, each once.
+func collect[T comparable](findings []rules.Finding, of func(rules.Finding) []T) []T {
+	return lines.Unique(slices.Concat(lines.Map(findings, of)...))
+}
+
+// Candidates are what may lie behind it.
+func (f finding) Candidates() []rules.Candidate {
+	return collect(f.All, func(one rules.Finding) []rules.Candidate { return one.Candidates })
+}
+
+// Steps are what to look at.
+func (f finding) Steps() []rules.Step {
+	return collect(f.All, func(one rules.Finding) []rules.Step { return one.Steps })
+}
+
+// Effects are its consequences, each once.
+func (f finding) Effects() []finding {
 	var all []rules.Finding
-	for _, f := range g.findings {
-		for _, e := range f.Explains {
-			same := func(o rules.Finding) bool { return o.Rule == e.Rule && o.Subject == e.Subject }
-			if !slices.ContainsFunc(all, same) {
+	for _, one := range f.All {
+		for _, e := range one.Explains {
+			if !slices.ContainsFunc(all, func(o rules.Finding) bool { return o.Rule == e.Rule && o.Subject == e.Subject }) {
 				all = append(all, e)
 			}
 		}
@@ -376,17 +331,9 @@ func (g group) explained() []group {
 	return groups(all)
 }
 
-func (g group) candidates() []rules.Candidate {
-	return collect(g.findings, func(f rules.Finding) []rules.Candidate { return f.Candidates })
-}
-
 // inFavour says what speaks for a cause and against it, and what decides.
 func inFavour(c rules.Candidate, prose, code func(string) string) string {
-	said := c.For
-	if c.Against != "" {
-		said += "; but " + c.Against
-	}
-	said = prose(said)
+	said := prose(c.For + behind("; but ", c.Against))
 	switch {
 	case c.Command != "":
 		said += ". To check: " + code(c.Command) + " (if it is the cause, " + prose(c.Shows) + ")"
@@ -396,42 +343,36 @@ func inFavour(c rules.Candidate, prose, code func(string) string) string {
 	return said
 }
 
-// places are the addresses at which the findings of a group lie. The subject may only count bridges.
-func (g group) places() []string {
+// places are the PCI addresses at which the findings lie. The subject may only count bridges.
+func (f finding) places() []string {
 	var all []string
-	for _, f := range g.findings {
-		bridges, _ := f.Params["bridges"].([]any)
-		for _, b := range bridges {
-			all = append(all, fmt.Sprint(b))
-		}
-		all = append(all, topology.Addresses(f.Subject)...)
+	for _, one := range f.All {
+		bridges, _ := one.Params["bridges"].([]any)
+		all = append(all, lines.Map(bridges, func(b any) string { return fmt.Sprint(b) })...)
+		all = append(all, topology.Addresses(one.Subject)...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-func (g group) ids() []string {
-	return lines.Unique(append([]string{g.Rule}, lines.Map(g.explained(), func(e group) string { return e.Rule })...))
-}
-
-// withheld is what is not advised for a group, and why, in words.
-func (g group) withheld(all []remedies.Withheld) []string {
+// withheld is what is not advised for a finding, and why, in words.
+func (f finding) withheld(all []remedies.Withheld) []string {
 	ours := lines.Filter(all, func(w remedies.Withheld) bool {
-		return slices.ContainsFunc(w.Cures, g.has) && (w.Reason != remedies.Needed || g.isAbout(w))
+		return slices.ContainsFunc(w.Cures, f.has) && (w.Reason != remedies.Needed || f.isAbout(w))
 	})
 	return lines.Unique(lines.Map(ours, withheldInWords))
 }
 
-// isAbout reports whether a setting that is to stay is the group's own variable: one remedy removes several.
-func (g group) isAbout(w remedies.Withheld) bool {
-	variable := g.variable()
+// isAbout reports whether a setting that is to stay is the finding's own variable: one remedy removes several.
+func (f finding) isAbout(w remedies.Withheld) bool {
+	variable := f.variable()
 	return variable == "" || w.Setting == variable || strings.HasPrefix(w.Setting, variable+"=")
 }
 
-// keeps reports whether a remedy is withheld from the group, whose variable another finding needs.
-func (g group) keeps(a *remedies.Advice, all []remedies.Withheld) bool {
+// keeps reports whether a remedy is withheld from the finding, whose variable another one needs.
+func (f finding) keeps(a *remedies.Advice, all []remedies.Withheld) bool {
 	return slices.ContainsFunc(all, func(w remedies.Withheld) bool {
-		return w.Reason == remedies.Needed && w.Remedy == a.Remedy && slices.ContainsFunc(w.Cures, g.has) && g.isAbout(w)
+		return w.Reason == remedies.Needed && w.Remedy == a.Remedy && slices.ContainsFunc(w.Cures, f.has) && f.isAbout(w)
 	})
 }
 
@@ -450,8 +391,8 @@ func withheldInWords(w remedies.Withheld) string {
 	}
 }
 
-func (g group) has(c remedies.Cure) bool {
-	return slices.ContainsFunc(g.findings, func(f rules.Finding) bool { return remedies.CureOf(f) == c })
+func (f finding) has(c remedies.Cure) bool {
+	return slices.ContainsFunc(f.All, func(one rules.Finding) bool { return remedies.CureOf(one) == c })
 }
 
 // reasonOf is why a rule could not be judged, in the fewest words that tell it.

@@ -17,36 +17,29 @@ func Joins(f *facts.Facts) []Join {
 }
 
 func (b *builder) joins() []Join {
-	var all []Join
-	for _, p := range b.facts.Links.All() {
-		j, ok := b.joinOf(p)
-		if !ok {
-			continue
+	pairs := lines.Filter(b.facts.Links.All(), func(p facts.Pair) bool { return b.how(p).Name != "" })
+	return lines.Map(lines.Grouped(pairs, b.how), func(alike []facts.Pair) Join {
+		j := Join{how: b.how(alike[0])}
+		for _, p := range alike {
+			pair := [2]string{b.names[p.A], b.names[p.B]}
+			j.Pairs, j.GPUs = append(j.Pairs, pair), append(j.GPUs, pair[:]...)
 		}
-		i := slices.IndexFunc(all, func(o Join) bool {
-			return o.Name == j.Name && o.Switched == j.Switched && o.Links == j.Links && o.GBps == j.GBps
-		})
-		if i < 0 {
-			all = append(all, j)
-			i = len(all) - 1
-		}
-		all[i].Pairs = append(all[i].Pairs, [2]string{b.names[p.A], b.names[p.B]})
-	}
-	for i := range all {
-		all[i].gather()
-	}
-	return all
+		j.GPUs = lines.Unique(j.GPUs)
+		slices.SortFunc(j.GPUs, compareAddresses)
+		j.Whole = len(j.Pairs) == len(j.GPUs)*(len(j.GPUs)-1)/2
+		return j
+	})
 }
 
-func (b *builder) joinOf(p facts.Pair) (Join, bool) {
+func (b *builder) how(p facts.Pair) how {
 	switch {
 	case p.Kind != "gpu-gpu" || b.names[p.A] == "" || b.names[p.B] == "":
 	case p.NVLinks != nil && *p.NVLinks > 0:
-		return Join{Name: b.nvlink(p.A), Switched: p.NVSwitch, Links: *p.NVLinks, GBps: p.NVLinkGBps}, true
+		return how{b.nvlink(p.A), p.NVSwitch, *p.NVLinks, p.NVLinkGBps}
 	case p.LinkType == "xgmi" && (p.Hops == nil || *p.Hops <= 1):
-		return Join{Name: "xGMI", GBps: p.XGMIGBps}, true
+		return how{Name: "xGMI", GBps: p.XGMIGBps}
 	}
-	return Join{}, false
+	return how{}
 }
 
 // nvlink names the generation of a GPU's NVLinks, where it is known.
@@ -61,19 +54,6 @@ func (b *builder) nvlink(address string) string {
 	return "NVLink"
 }
 
-// gather lists the GPUs of the pairs, and says whether each is joined to each.
-func (j *Join) gather() {
-	for _, p := range j.Pairs {
-		for _, name := range p {
-			if !slices.Contains(j.GPUs, name) {
-				j.GPUs = append(j.GPUs, name)
-			}
-		}
-	}
-	slices.SortFunc(j.GPUs, compareAddresses)
-	j.Whole = len(j.Pairs) == len(j.GPUs)*(len(j.GPUs)-1)/2
-}
-
 // maxPairs bounds the pairs that a join names one by one.
 const maxPairs = 12
 
@@ -84,18 +64,14 @@ func (j Join) String() string {
 	if j.Switched {
 		said += " through NVSwitch"
 	}
-	said += " joins " + j.who()
-	var how []string
+	links, gbps := "", ""
 	if j.Links > 0 {
-		how = append(how, lines.Count(j.Links, "link"))
+		links = lines.Count(j.Links, "link")
 	}
 	if j.GBps > 0 {
-		how = append(how, rate(j.GBps)+" each way")
+		gbps = rate(j.GBps) + " each way"
 	}
-	if len(how) > 0 {
-		said += ": " + strings.Join(how, ", ")
-	}
-	return said
+	return lines.Joined(": ", said+" joins "+j.who(), lines.Joined(", ", links, gbps))
 }
 
 // who names the GPUs, or their pairs.

@@ -52,17 +52,11 @@ func devices(near []affinity.Near) string {
 	if len(near) == 0 {
 		return ""
 	}
-	var names []string
-	slowest := near[0].GBps
-	for _, n := range near {
-		names = append(names, n.Name())
-		slowest = min(slowest, n.GBps)
+	how := near[0].Path
+	if slowest := slices.Min(lines.Map(near, func(n affinity.Near) float64 { return n.GBps })); slowest > 0 {
+		how += ", " + rate(slowest)
 	}
-	said := lines.First(names, maxNear, ", ")
-	if slowest == 0 {
-		return fmt.Sprintf("%s (%s)", said, near[0].Path)
-	}
-	return fmt.Sprintf("%s (%s, %s)", said, near[0].Path, rate(slowest))
+	return lines.First(lines.Map(near, affinity.Near.Name), maxNear, ", ") + " (" + how + ")"
 }
 
 // who names GPUs: "GPU 0", "GPUs 0 and 1", "GPUs 0 to 3".

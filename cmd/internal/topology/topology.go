@@ -34,85 +34,59 @@ const (
 
 // Machine is the picture of a machine.
 type Machine struct {
-	// Root holds everything else: the processors.
-	Root *Node
-	// Joins are the links between GPUs that are not PCIe: NVLink and xGMI.
-	Joins []Join
-	// Near says what is near each GPU, Notes what follows from how the machine is built.
-	Near  []Near
-	Notes []string
-	// Hidden is true where the real PCIe paths cannot be seen.
-	Hidden bool
-	// Faults are those that the machine was drawn with.
-	Faults []Fault
+	Root   *Node    // The processors, which hold everything else.
+	Joins  []Join   // The links between GPUs that are not PCIe: NVLink and xGMI.
+	Near   []Near   // What is near each GPU.
+	Notes  []string // What follows from how the machine is built.
+	Hidden bool     // The real PCIe paths cannot be seen.
+	Faults []Fault  // Those that the machine was drawn with.
 }
 
 // Node is one part of the machine.
 type Node struct {
-	Kind Kind
-	// Address is its PCI address; empty for processors and NUMA nodes.
-	Address string
-	// Name is what people call it: "GPU 0", "NUMA node 1", "Switch".
-	Name string
-	// Detail says more: the model, the processors of a NUMA node.
-	Detail string
-	// Links says how a GPU is joined to others beside PCIe: "NVLink 4 x18".
-	Links string
-	// Up is the way to the node above; nil where nothing is known of it.
-	Up *Link
-	// NICs are those near a GPU.
-	NICs string
-	// Faults are those that lie here.
-	Faults []Fault
-	// Below are the nodes below it.
-	Below []*Node
+	Kind    Kind
+	Address string  // Of PCI; empty for processors and NUMA nodes.
+	Name    string  // What people call it: "GPU 0", "NUMA node 1", "Switch".
+	Detail  string  // The model, or the CPUs of a NUMA node.
+	Links   string  // How a GPU is joined to others beside PCIe: "NVLink 4 x18".
+	Up      *Link   // The way to the node above; nil where nothing is known of it.
+	NICs    string  // Those near a GPU.
+	Faults  []Fault // Those that lie here.
+	Below   []*Node
 }
 
 // Link is the way from a node to the one above it.
 type Link struct {
-	// Port is the switch's downstream port at its upper end; empty elsewhere.
-	Port string
-	// Speed is its generation and width: "5.0 x16", "1.0 x8 of 5.0 x16". Between
-	// NUMA nodes it is empty.
-	Speed string
-	// Rate is what it carries in one direction: "63 GB/s".
-	Rate string
-	// Short is true where it has fewer lanes than both its ends can use.
-	Short bool
-	// Faults are those that lie on it or at its port.
-	Faults []Fault
+	Port   string  // The switch's downstream port at its upper end; empty elsewhere.
+	Speed  string  // Its generation and width: "5.0 x16", "1.0 x8 of 5.0 x16".
+	Rate   string  // What it carries in one direction: "63 GB/s".
+	Short  bool    // It has fewer lanes than both its ends can use.
+	Faults []Fault // Those that lie on it or at its port.
 }
 
 // Join is GPUs that are joined beside PCIe, alike.
 type Join struct {
-	// Name is "NVLink", "NVLink 4" or "xGMI".
-	Name string
-	// Switched is true where the links go through NVSwitches.
-	Switched bool
-	// Links and GBps are the links of a pair and their rate in one direction; 0
-	// where they are not known.
-	Links int
-	GBps  float64
-	// Whole is true where each of GPUs is joined to each other one.
-	Whole bool
-	// GPUs are the names of the GPUs, Pairs those of each pair.
-	GPUs  []string
-	Pairs [][2]string
+	how
+	Whole bool        // Each of GPUs is joined to each other one.
+	GPUs  []string    // By name.
+	Pairs [][2]string // Those that are joined.
+}
+
+// how is the way in which a pair is joined; without a name where it is not.
+type how struct {
+	Name     string  // "NVLink", "NVLink 4" or "xGMI".
+	Switched bool    // The links go through NVSwitches.
+	Links    int     // 0 where they are not known.
+	GBps     float64 // In one direction; 0 where it is not known.
 }
 
 // Fault is something that is wrong at a place of the picture.
 type Fault struct {
-	// Number is the number of the finding, from 1.
-	Number   int
-	Severity string
-	Title    string
-	// Rule is the id of the rule that found it.
-	Rule string
-	// Places are the PCI addresses at which it lies.
-	Places []string
-	// OnLink is true where it is the link above a device that is at fault, not the
-	// device.
-	OnLink bool
+	Number          int // That of the finding, from 1.
+	Severity, Title string
+	Rule            string
+	Places          []string // The PCI addresses at which it lies.
+	OnLink          bool     // The link above a device is at fault, not the device.
 }
 
 // HiddenPaths says why no bridges are shown.
@@ -153,8 +127,7 @@ func New(f *facts.Facts, faults []Fault) *Machine {
 		}
 		b.attach(above, address)
 	}
-	isConnected := func(n *Node) bool { return n.Up != nil || len(n.Below) > 0 }
-	if len(m.Joins) == 0 && !slices.ContainsFunc(m.Root.Below, isConnected) {
+	if len(m.Joins) == 0 && !slices.ContainsFunc(m.Root.Below, func(n *Node) bool { return n.Up != nil || len(n.Below) > 0 }) {
 		return nil
 	}
 	b.nearby(m)
@@ -162,16 +135,12 @@ func New(f *facts.Facts, faults []Fault) *Machine {
 }
 
 type builder struct {
-	facts  *facts.Facts
-	faults []Fault
-	// names are the names of the GPUs by address.
-	names map[string]string
-	// nodes are what is drawn, by address or name.
-	nodes map[string]*Node
-	// links says of each GPU, by name, how it is joined to others beside PCIe.
-	links map[string]string
-	// oneModel is true where all GPUs are of one model.
-	oneModel bool
+	facts    *facts.Facts
+	faults   []Fault
+	names    map[string]string // Of the GPUs, by address.
+	nodes    map[string]*Node  // What is drawn, by address or name.
+	links    map[string]string // How each GPU is joined to others beside PCIe, by name.
+	oneModel bool              // All GPUs are of one model.
 }
 
 // device is what is known of the function at an address; nothing where the PCI tree lacks it.
@@ -222,9 +191,9 @@ func (b *builder) name(gpus []string) {
 		}
 		return nil
 	}
-	indexed := !slices.ContainsFunc(gpus, func(a string) bool { return index(a) == nil })
+	unnumbered := slices.ContainsFunc(gpus, func(a string) bool { return index(a) == nil })
 	for i, address := range gpus {
-		if indexed {
+		if !unnumbered {
 			i = *index(address)
 		}
 		b.names[address] = fmt.Sprintf("GPU %d", i)
@@ -232,15 +201,14 @@ func (b *builder) name(gpus []string) {
 }
 
 func (b *builder) processors() *Node {
-	n := &Node{Kind: Processors, Name: "Processors"}
-	if h := b.facts.Host; h != nil && h.CPU != nil {
-		n.Name = "Processor"
-		if h.CPU.Sockets > 1 {
-			n.Name = fmt.Sprintf("%d processors", h.CPU.Sockets)
-		}
-		n.Detail = h.CPU.Model
+	switch h := b.facts.Host; {
+	case h == nil || h.CPU == nil:
+		return &Node{Kind: Processors, Name: "Processors"}
+	case h.CPU.Sockets > 1:
+		return &Node{Kind: Processors, Name: fmt.Sprintf("%d processors", h.CPU.Sockets), Detail: h.CPU.Model}
+	default:
+		return &Node{Kind: Processors, Name: "Processor", Detail: h.CPU.Model}
 	}
-	return n
 }
 
 // drawNUMA draws the NUMA nodes of the devices, if there are several.
@@ -268,7 +236,13 @@ func numaName(id int) string { return fmt.Sprintf("NUMA node %d", id) }
 // attach draws a device and the bridges above it.
 func (b *builder) attach(above *Node, address string) {
 	d := b.device(address)
-	n := &Node{Kind: NIC, Address: address, Name: "NIC", Detail: cmp.Or(b.rdma(address), d.Driver)}
+	n := &Node{Kind: NIC, Address: address, Name: "NIC", Detail: d.Driver}
+	for _, p := range b.facts.NICs.Ports() {
+		if p.Address == address {
+			n.Detail = cmp.Or(p.Device, d.Driver)
+			break
+		}
+	}
 	if name := b.names[address]; name != "" {
 		n.Kind, n.Name, n.Detail = GPU, name, b.model(address)
 		n.Links = b.links[name]
@@ -301,16 +275,6 @@ func (b *builder) bridge(ancestors []string, i int) Kind {
 		return ""
 	}
 	return Bridge
-}
-
-// rdma is the name of the RDMA device at an address; empty where there is none.
-func (b *builder) rdma(address string) string {
-	for _, p := range b.facts.NICs.Ports() {
-		if p.Address == address {
-			return p.Device
-		}
-	}
-	return ""
 }
 
 // descend returns the node of that address below another one, and draws it where it
@@ -396,10 +360,11 @@ func speedOf(speedGTs float64, width int) string {
 
 // rate writes a rate with at most two digits that matter below 100.
 func rate(gbps float64) string {
+	digits := 0
 	if gbps < 10 {
-		return fmt.Sprintf("%.1f GB/s", gbps)
+		digits = 1
 	}
-	return fmt.Sprintf("%.0f GB/s", gbps)
+	return fmt.Sprintf("%.*f GB/s", digits, gbps)
 }
 
 // model is the model of a GPU; where all have the same, which is said elsewhere, its
