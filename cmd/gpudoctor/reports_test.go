@@ -43,7 +43,7 @@ func TestReportsOfAll(t *testing.T) {
 		for _, l := range d.Areas {
 			seen["area "+string(l.State)]++
 		}
-		for _, format := range slices.Sorted(maps.Keys(formattest.Readers)) {
+		for _, format := range slices.Sorted(maps.Keys(readers)) {
 			if fault := misread(d, format); fault != "" {
 				faults = append(faults, format+": "+fault)
 			}
@@ -55,6 +55,7 @@ func TestReportsOfAll(t *testing.T) {
 			t.Errorf("%s: %s", s.name, fault)
 		}
 	})
+	expect.Len(t, len(report.FormatNames())-len(readers), []string{"text", "json", "markdown", "html"}, "formats without a reader")
 	for _, name := range []string{"slight findings beside a verdict", "lines to look at", "area ok", "area note", "area problem", "area unknown", "area not-applicable"} {
 		expect.That(t, seen[name] != 0, "nothing looked at: %s", name)
 	}
@@ -167,23 +168,23 @@ func ruleIDs(findings []rules.Finding) []string {
 
 // misread says how a report in a format differs from the document; empty where it does not.
 func misread(d *report.Document, format string) string {
-	r, err := formattest.Readers[format]([]byte(writtenAs(format, d, report.Style{})))
+	r, err := readers[format]([]byte(writtenAs(format, d, report.Style{})))
 	if err != nil {
 		return err.Error()
 	}
 	gaps := expect.Map(gapsOf(d), func(r report.Reason) string { return string(r.Code) })
 	slices.Sort(gaps)
-	slices.Sort(r.Gaps)
+	slices.Sort(r.gaps)
 	switch {
-	case !slices.Equal(r.Rules(false), ruleIDs(d.Findings)):
-		return "it has findings of " + strings.Join(r.Rules(false), " ")
-	case !slices.Equal(r.Rules(true), ruleIDs(d.AllFindings()[len(d.Findings):])):
-		return "it has waived findings of " + strings.Join(r.Rules(true), " ")
-	case !slices.Equal(r.Gaps, gaps):
-		return "it says that this was not examined: " + strings.Join(r.Gaps, " ")
-	case r.Broken != (d.Verdict.ExitCode > 1):
+	case !slices.Equal(r.ids(false), ruleIDs(d.Findings)):
+		return "it has findings of " + strings.Join(r.ids(false), " ")
+	case !slices.Equal(r.ids(true), ruleIDs(d.AllFindings()[len(d.Findings):])):
+		return "it has waived findings of " + strings.Join(r.ids(true), " ")
+	case !slices.Equal(r.gaps, gaps):
+		return "it says that this was not examined: " + strings.Join(r.gaps, " ")
+	case r.broken != (d.Verdict.ExitCode > 1):
 		return "it does not tell the exit code"
-	case r.AllPassed && d.Verdict.State == report.Inconclusive:
+	case r.allPassed && d.Verdict.State == report.Inconclusive:
 		return "it reads as a success, and is inconclusive"
 	}
 	return mistold(d, r, format)
@@ -191,12 +192,12 @@ func misread(d *report.Document, format string) string {
 
 var remedyLine = regexp.MustCompile(`(?m)^(now|fix|or|more|note) +\S`)
 
-func mistold(d *report.Document, r formattest.Report, format string) string {
+func mistold(d *report.Document, r readReport, format string) string {
 	var told strings.Builder
 	fail := 0
-	for _, e := range r.Entries {
-		told.WriteString(e.Text + "\n")
-		if e.Fails {
+	for _, e := range r.entries {
+		told.WriteString(e.text + "\n")
+		if e.fails {
 			fail++
 		}
 	}
@@ -216,7 +217,7 @@ func mistold(d *report.Document, r formattest.Report, format string) string {
 		cured := slices.ContainsFunc(d.Advice, func(a remedies.Advice) bool {
 			return slices.Contains(a.Cures, remedies.Cure{Rule: f.Rule, Subject: f.Subject})
 		})
-		if cured && !slices.ContainsFunc(r.Entries, func(e formattest.Entry) bool { return e.Rule == f.Rule && remedyLine.MatchString(e.Text) }) {
+		if cured && !slices.ContainsFunc(r.entries, func(e readEntry) bool { return e.rule == f.Rule && remedyLine.MatchString(e.text) }) {
 			return "it names no remedy for " + f.Rule
 		}
 	}
@@ -381,7 +382,7 @@ func TestWaiversOfAll(t *testing.T) {
 			}
 			expect.Equal(t, "", wronglyWaived(plain, waived, found, strict), "%s, strict %t", s.name, strict)
 			if !strict {
-				for _, format := range slices.Sorted(maps.Keys(formattest.Readers)) {
+				for _, format := range slices.Sorted(maps.Keys(readers)) {
 					expect.Equal(t, "", misread(waived, format), "%s, waived, %s", s.name, format)
 				}
 			}

@@ -4,6 +4,7 @@ package compare
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -147,16 +148,18 @@ type Said struct {
 // Compare compares two sides.
 func Compare(version string, a, b Input) *Difference {
 	d := &Difference{Schema: Schema, Version: version, A: sideOf(a), B: sideOf(b), Items: []Item{}, Notes: []string{}}
+	note := func(form string, args ...any) { d.Notes = append(d.Notes, fmt.Sprintf(form, args...)) }
 	if a.Report.Version != b.Report.Version {
-		d.note("A was judged by gpudoctor " + a.Report.Version + ", B by gpudoctor " + b.Report.Version + "; findings may differ because of this")
+		note("A was judged by gpudoctor %s, B by gpudoctor %s; findings may differ because of this", a.Report.Version, b.Report.Version)
 	} else if a.Report.RulesDigest != b.Report.RulesDigest {
-		d.note("A and B were judged by different rules; findings may differ because of this")
+		note("A and B were judged by different rules; findings may differ because of this")
 	}
 	if a.Report.Profile != b.Report.Profile {
-		d.note("A was judged for the profile " + string(a.Report.Profile) + ", B for the profile " + string(b.Report.Profile))
+		note("A was judged for the profile %s, B for the profile %s", a.Report.Profile, b.Report.Profile)
 	}
 	if a.Facts == nil || b.Facts == nil {
-		d.note("A report contains few facts: only the GPUs, the system, the driver and the transfers were compared. Compare two recordings for all facts (gpudoctor snapshot)")
+		note("A report contains few facts: only the GPUs, the system, the driver and the transfers were compared. " +
+			"Compare two recordings for all facts (gpudoctor snapshot)")
 		a.Facts, b.Facts = factsOf(a.Report), factsOf(b.Report)
 	}
 	d.Items = append(d.Items, slices.Concat(
@@ -167,8 +170,6 @@ func Compare(version string, a, b Input) *Difference {
 	d.Same = len(d.Items) == 0
 	return d
 }
-
-func (d *Difference) note(text string) { d.Notes = append(d.Notes, text) }
 
 func sideOf(in Input) Side {
 	return Side{

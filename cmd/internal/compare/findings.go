@@ -96,11 +96,10 @@ func (s *Said) sameMessage(other *Said) bool {
 
 func number(s string) float64 {
 	value, _, _ := strings.Cut(s, " ")
-	n, err := strconv.ParseFloat(value, 64)
-	if err != nil {
-		return math.NaN() // It is too large; it is near nothing.
+	if n, err := strconv.ParseFloat(value, 64); err == nil {
+		return n
 	}
-	return n
+	return math.NaN() // It is too large; it is near nothing.
 }
 
 // decimal is a number with a unit of a rate, a time or a share: what was measured.
@@ -115,11 +114,7 @@ func skippedOnly(change Change, d, other *report.Document) []Item {
 			continue
 		}
 		i := Item{Kind: Reading, Change: change, Path: "skipped[" + s.Rule + "]", pattern: "skipped[]", at: s.Rule}
-		if reason := strings.Join(s.Missing, "; "); change == New {
-			i.After = reason
-		} else {
-			i.Before = reason
-		}
+		*map[Change]*any{New: &i.After, Gone: &i.Before}[change] = strings.Join(s.Missing, "; ")
 		items = append(items, i)
 	}
 	return items
@@ -145,9 +140,9 @@ func factsOf(d *report.Document) *facts.Facts {
 		f.Host.Virtualization = &facts.Virtualization{Kind: h.Virtualization}
 	}
 	f.GPUs = &facts.GPUFacts{Driver: facts.GPUDriver{Version: h.Driver, CUDAVersion: h.CUDA}}
-	for _, g := range h.GPUs {
-		f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: g.Address, Index: g.Index, Name: g.Name, MemoryBytes: g.MemoryBytes})
-	}
+	f.GPUs.Devices = lines.Map(h.GPUs, func(g report.GPU) facts.GPU {
+		return facts.GPU{Address: g.Address, Index: g.Index, Name: g.Name, MemoryBytes: g.MemoryBytes}
+	})
 	noGPU := slices.ContainsFunc(d.Verdict.Reasons, func(r report.Reason) bool { return r.Code == report.ReasonNoGPU })
 	if f.GPUs.Devices == nil && noGPU {
 		f.GPUs.Devices = []facts.GPU{} // It was looked for one.

@@ -14,19 +14,16 @@ import (
 // Since says what became of the findings of an earlier report. One is cured only if its rule was
 // judged again.
 func Since(before, now Input) *report.Baseline {
-	b := &report.Baseline{
-		Source: before.Name,
-		Cured:  []report.Compared{}, Remaining: []report.Compared{}, New: []report.Compared{}, NotJudged: []report.Compared{},
-	}
+	b := &report.Baseline{Source: before.Name}
 	if before.Report.Host.Summary != now.Report.Host.Summary {
 		b.Notes = append(b.Notes, "the machine of the earlier report was described as: "+before.Report.Host.Summary)
 	}
 	for _, p := range pairs(before.Report.AllFindings(), now.Report.AllFindings()) {
 		if p.before == nil {
-			b.New = append(b.New, findingOf(p.after))
+			b.New = append(b.New, p.after.compared())
 			continue
 		}
-		f := findingOf(p.before)
+		f := p.before.compared()
 		f.Advised = advisedFor(before.Report, f)
 		reason := notJudged(now.Report, f.Rule)
 		switch {
@@ -63,7 +60,7 @@ func noteCauses(b *report.Baseline) {
 	}
 }
 
-func findingOf(s *Said) report.Compared {
+func (s *Said) compared() report.Compared {
 	return report.Compared{Rule: s.Rule, Subject: s.Subject, Severity: s.Severity, Title: s.Title}
 }
 
@@ -76,13 +73,8 @@ func advisedFor(d *report.Document, f report.Compared) []string {
 
 // notJudged says why a rule was not judged in a report; empty if it was.
 func notJudged(d *report.Document, rule string) string {
-	for _, s := range d.Skipped {
-		if s.Rule == rule {
-			if len(s.Missing) > 0 {
-				return "not judged now: " + s.Missing[0]
-			}
-			return "not judged now"
-		}
+	if i := slices.IndexFunc(d.Skipped, func(s report.Skipped) bool { return s.Rule == rule }); i >= 0 {
+		return strings.Join(append([]string{"not judged now"}, d.Skipped[i].Missing[:min(1, len(d.Skipped[i].Missing))]...), ": ")
 	}
 	if reason, is := d.NotApplicable[rule]; is {
 		return "does not apply now: " + reason

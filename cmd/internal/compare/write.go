@@ -149,17 +149,16 @@ func (i Item) change() string {
 			return lines.Cut(maxValue, said)
 		}
 	}
-	said := i.value(i.Before) + " -> " + i.value(i.After)
-	if before, ok := i.Before.(string); ok {
+	switch before := i.Before.(type) {
+	case string:
 		after, _ := i.After.(string)
-		said = wordsChange(before, after)
+		return wordsChange(before, after)
+	case float64:
+		if after, ok := i.After.(float64); ok && before != 0 {
+			return fmt.Sprintf("%s -> %s (%+.0f %%)", i.value(before), i.value(after), (after/before-1)*100)
+		}
 	}
-	x, isFloat := i.Before.(float64)
-	y, isToo := i.After.(float64)
-	if isFloat && isToo && x != 0 {
-		said += fmt.Sprintf(" (%+.0f %%)", (y/x-1)*100)
-	}
-	return said
+	return i.value(i.Before) + " -> " + i.value(i.After)
 }
 
 // wordsChange shows two texts: of long ones that begin alike, what differs.
@@ -185,19 +184,18 @@ func (i Item) finding() string {
 	case after == nil:
 		return before.String()
 	}
-	said := after.Rule + " " + after.Subject + ": "
-	var parts []string
-	for _, change := range [...][2]string{
-		{string(before.Severity), string(after.Severity)}, {string(before.Confidence), string(after.Confidence)}, {before.Subject, after.Subject},
-	} {
-		if change[0] != change[1] {
-			parts = append(parts, change[0]+" -> "+change[1])
+	became := func(before, after string) string {
+		if before == after {
+			return ""
 		}
+		return before + " -> " + after
 	}
-	if len(parts) == 0 {
-		return said + "was: " + before.Message + " Is: " + after.Message
+	changes := lines.Joined(", ", became(string(before.Severity), string(after.Severity)), became(string(before.Confidence), string(after.Confidence)), became(before.Subject, after.Subject))
+	said := after.Message
+	if changes == "" {
+		said = "was: " + before.Message + " Is: " + after.Message
 	}
-	return said + strings.Join(parts, ", ") + ": " + after.Message
+	return lines.Joined(": ", after.Rule+" "+after.Subject, changes, said)
 }
 
 // String is the finding in one line.

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"text/template"
 
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
@@ -21,18 +22,12 @@ import (
 
 // Target is a form in which a plan is written.
 type Target struct {
-	// Name is what --for takes.
-	Name string
-	// Usage says what is written, for lists.
-	Usage string
-	// script is true if it is a program for a shell.
-	script bool
-	// container is true if the job runs in a container that this starts.
-	container bool
-	// sets are the kinds of settings that it can write.
-	sets []plan.Kind
-	// bare are the characters that its comments must not contain.
-	bare string
+	Name      string      // What --for takes.
+	Usage     string      // What is written, for lists.
+	script    bool        // It is a program for a shell.
+	container bool        // It starts a container in which the job runs.
+	sets      []plan.Kind // The kinds of settings that it can write.
+	bare      string      // The character that its comments must not contain.
 }
 
 // Executable reports whether what is written is a program.
@@ -88,12 +83,11 @@ func List() string {
 
 // Named finds a target by its name.
 func Named(name string) (Target, bool) {
-	for _, t := range Targets() {
-		if t.Name == name {
-			return t, true
-		}
+	i := slices.IndexFunc(Targets(), func(t Target) bool { return t.Name == name })
+	if i < 0 {
+		return Target{}, false
 	}
-	return Target{}, false
+	return Targets()[i], true
 }
 
 // Sets reports whether the target writes a setting.
@@ -115,7 +109,7 @@ var sources embed.FS
 // templates are those of the targets, by name with ".tmpl".
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"quote": remedies.Quote, "flag": flag, "why": Why, "grub": quotedForGRUB, "quantity": remedies.SizeQuantity,
+		"quote": remedies.Quote, "flag": flag, "why": why, "grub": quotedForGRUB, "quantity": remedies.SizeQuantity,
 		"replace": func(old, by, s string) string { return strings.ReplaceAll(s, old, by) },
 		"pair": func(s string) []string { // "a:b"; nothing for other values.
 			if before, after, both := strings.Cut(s, ":"); both {
@@ -130,17 +124,14 @@ var templates = sync.OnceValue(func() *template.Template {
 type file struct {
 	Target
 	*plan.Plan
-	// File is its name.
-	File string
-	// Settings are those of the plan that it sets.
-	Settings []plan.Setting
+	File     string         // Its name.
+	Settings []plan.Setting // Those of the plan that it sets.
 }
 
 // width is that of comments, in columns.
 const width = 92
 
-// Write is a plan in the form of a target.
-// name is the file that it is written to, for its own text; empty for one without a name.
+// Write is a plan in the form of a target, for a file of that name; empty for one without a name.
 func (t *Target) Write(p *plan.Plan, name string) string {
 	f := &file{Target: *t, Plan: p, File: "FILE", Settings: lines.Filter(p.Settings, t.Sets)}
 	if name != "" {
@@ -163,17 +154,13 @@ func (t *Target) Write(p *plan.Plan, name string) string {
 	return b.String()
 }
 
-func (f *file) Comment(text string) string { return strings.Join(Comments(text, f.bare, width), "\n") }
-
-// Comments is a text as comments, without some characters.
-func Comments(text, bare string, width int) []string {
-	text = strings.Map(func(r rune) rune {
-		if strings.ContainsRune(bare, r) {
-			return ' '
-		}
-		return r
-	}, text)
-	return lines.Map(lines.Paragraphs(text, width-2), func(l string) string { return strings.TrimRight("# "+lines.Printable(l, false), " ") })
+// Comment is a text as comments.
+func (f *file) Comment(text string) string {
+	if f.bare != "" {
+		text = strings.ReplaceAll(text, f.bare, " ")
+	}
+	broken := lines.Paragraphs(text, width-2)
+	return strings.Join(lines.Map(broken, func(l string) string { return strings.TrimRight("# "+l, " ") }), "\n")
 }
 
 // Usage says how a script is called, and has it stop at the first error.
@@ -197,7 +184,7 @@ func (f *file) Limits(isNumber bool) []plan.Setting {
 	return slices.DeleteFunc(f.Of(plan.Limit), func(s plan.Setting) bool { return (s.Name == "pids") != isNumber })
 }
 
-func sameReason(settings []plan.Setting) [][]plan.Setting { return lines.Grouped(settings, Why) }
+func sameReason(settings []plan.Setting) [][]plan.Setting { return lines.Grouped(settings, why) }
 
 // Exports are the variables for a shell; those that stand together have one reason.
 func (f *file) Exports() [][]plan.Setting { return sameReason(f.Of(plan.Variable, plan.Unset)) }
@@ -206,18 +193,15 @@ func (f *file) Exports() [][]plan.Setting { return sameReason(f.Of(plan.Variable
 func (f *file) Reasons() (all []string) {
 	for _, same := range sameReason(f.Settings) {
 		if names := lines.NonEmpty(lines.Map(same, f.called)...); len(names) > 0 {
-			all = append(all, strings.Join(names, ", ")+": "+Why(same[0]))
+			all = append(all, strings.Join(names, ", ")+": "+why(same[0]))
 		}
 	}
 	return all
 }
 
-// Why is the reason of a setting, with what proves it and how long it is needed.
-func Why(s plan.Setting) string {
-	said := s.Reason
-	if !strings.HasSuffix(said, ".") {
-		said += "."
-	}
+// why is the reason of a setting, with what proves it and how long it is needed.
+func why(s plan.Setting) string {
+	said := strings.TrimSuffix(s.Reason, ".") + "."
 	if s.Proof != nil && s.Proof.Outcome == "proven" {
 		said += " Proven here: " + s.Proof.Detail + "."
 	}
@@ -294,13 +278,13 @@ func filled(form string, s plan.Setting) string {
 
 // Words is a setting as people write it.
 func Words(s plan.Setting) string {
-	switch words := kinds[s.Kind].words; {
-	case words == "":
+	switch form := kinds[s.Kind].words; {
+	case form == "":
 		return flag(s)
 	case s.Kind == plan.KernelParameter:
-		return words + parameter(s)
+		return form + parameter(s)
 	default:
-		return filled(words, s)
+		return filled(form, s)
 	}
 }
 
@@ -337,19 +321,19 @@ func (f *file) called(s plan.Setting) string {
 	return cmp.Or(s.Name, string(s.Kind))
 }
 
+// plainForGRUB is what needs no quotes.
+var plainForGRUB = lazy.New(`^[A-Za-z0-9=,.:_+@/-]*$`)
+
 // quotedForGRUB is a parameter inside a double-quoted string of a shell, from which grub-mkconfig
 // makes a line of GRUB's own language: there, a semicolon ends a command outside of quotes.
 func quotedForGRUB(s plan.Setting) string {
 	p := parameter(s)
-	if !strings.ContainsFunc(p, func(r rune) bool { return !strings.ContainsRune(plainForGRUB, r) }) {
+	if plainForGRUB.MatchString(p) {
 		return p
 	}
 	escaped := strings.NewReplacer(`\`, `\\\\`, `"`, `\\\"`, "$", `\\\$`, "`", "\\`").Replace(p)
 	return `\"` + escaped + `\"`
 }
-
-// plainForGRUB are the characters that need no quotes.
-const plainForGRUB = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789=,.:_-+@/"
 
 func (f *file) Parameters() string { return strings.Join(lines.Map(f.Settings, parameter), " ") }
 

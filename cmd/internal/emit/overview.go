@@ -55,13 +55,13 @@ func (o *overview) settings(p *plan.Plan, heading string, kinds ...plan.Kind) {
 	o.Head(heading)
 	for _, same := range sameReason(all) {
 		for _, s := range same {
-			words := Words(s)
+			said := Words(s)
 			if len(s.For) > 0 {
-				words += " (" + strings.Join(s.For, ", ") + ")"
+				said += " (" + strings.Join(s.For, ", ") + ")"
 			}
-			o.Line("  " + o.Paint(lines.Cyan, words))
+			o.Line("  " + o.Paint(lines.Cyan, said))
 		}
-		o.Wrapped("      ", lines.Plain, Why(same[0]))
+		o.Wrapped("      ", lines.Plain, why(same[0]))
 	}
 }
 

@@ -13,8 +13,10 @@ import (
 )
 
 var writers = map[string]func(b *bytes.Buffer, f *Fleet, s report.Style){
-	"text":     func(b *bytes.Buffer, f *Fleet, s report.Style) { b.Write(f.doc(textLimits).Text(s.Width, s.Color, s.ASCII)) },
-	"json":     func(b *bytes.Buffer, f *Fleet, _ report.Style) { report.Encode(b, lines.Filled(f)) },
+	"text": func(b *bytes.Buffer, f *Fleet, s report.Style) {
+		b.Write(f.doc(textLimits).Text(s.Width, s.Color, s.ASCII))
+	},
+	"json":     func(b *bytes.Buffer, f *Fleet, _ report.Style) { report.Encode(b, f) },
 	"markdown": writeMarkdown, "html": writeHTML, "junit": writeJUnit, "prometheus": writePrometheus,
 }
 
@@ -123,8 +125,10 @@ func (f *Fleet) Headline() string {
 		n    int
 		said string
 	}{
-		{findings, "with findings"}, {f.States[string(report.Inconclusive)], "inconclusive"},
-		{f.States[string(report.Healthy)], healthy}, {len(f.Unreported), "without a report"},
+		{findings, "with findings"},
+		{f.States[string(report.Inconclusive)], "inconclusive"},
+		{f.States[string(report.Healthy)], healthy},
+		{len(f.Unreported), "without a report"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.said))

@@ -132,7 +132,7 @@ func (r *Reading) folder(ctx context.Context, root string) error {
 			return nil
 		})
 	}
-	_ = workers.Wait() // None fails.
+	_ = workers.Wait()                  // None fails.
 	unit := func(one *Reading) string { // The folder in the root, or the file.
 		if name, _, nested := strings.Cut(below(root, one.of.source), "/"); nested {
 			return filepath.Join(root, name)

@@ -29,7 +29,7 @@ func (d *Document) peerPaths() area.Line {
 // unseenGPUs says why there may be GPUs, or faults of them, although none is seen.
 func (d *Document) unseenGPUs(lacks []rules.Missing) string {
 	for _, m := range lacks {
-		if m.Fact == "gpus.devices[].in_nvml" && !d.textsOnly {
+		if m.Fact == "gpus.devices[].in_nvml" && !d.in.TextsOnly {
 			return m.Short()
 		}
 	}
@@ -45,14 +45,14 @@ func (d *Document) AreaRows(verbose bool) []area.Line {
 	var shown []area.Line
 	var others []string
 	for _, l := range d.Areas {
-		left := d.only > 0 && l.State == area.Unknown && len(l.Rules) == 0 && l.Name != rules.AreaPaths
+		left := len(d.in.Only) > 0 && l.State == area.Unknown && len(l.Rules) == 0 && l.Name != rules.AreaPaths
 		name := cmp.Or(areaNames[l.Name], string(l.Name))
 		l.Name = rules.Area(name)
 		switch {
 		case verbose:
 			shown = append(shown, l)
 		case l.State == area.NotApplicable, left:
-		case d.textsOnly && l.State == area.Unknown:
+		case d.in.TextsOnly && l.State == area.Unknown:
 			others = append(others, name)
 		default:
 			shown = append(shown, l)

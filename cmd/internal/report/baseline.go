@@ -82,8 +82,8 @@ func comparedInWords(group []Compared, advised bool) string {
 		subject += fmt.Sprintf(" and %d more", n)
 	}
 	s := fmt.Sprintf("%s (%s, %s), %s", f.Title, f.Rule, f.Severity, subject)
-	if advised && len(f.Advised) > 0 {
-		s += "; advised was " + strings.Join(f.Advised, ", ")
+	if advised {
+		s += behind("; advised was ", strings.Join(f.Advised, ", "))
 	}
 	switch {
 	case f.CauseCured != "":

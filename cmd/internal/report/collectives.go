@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
@@ -37,6 +36,7 @@ func WriteCollectives(w io.Writer, format string, c *probe.Collectives, all bool
 		return lines.WriteJSON(w, lines.Filled(c))
 	}
 	c = lines.Clean(c, false)
+	inLines := func(texts []string) string { return after(strings.Join(texts, "\n"), "\n") }
 	said := []string{inLines(collectivesHead(c))}
 	if c != nil && len(c.Arms) > 0 {
 		for i := range c.Arms {
@@ -48,13 +48,6 @@ func WriteCollectives(w io.Writer, format string, c *probe.Collectives, all bool
 	}
 	_, err := io.WriteString(w, lines.Joined("\n", said...))
 	return err
-}
-
-func inLines(texts []string) string {
-	if len(texts) == 0 {
-		return ""
-	}
-	return strings.Join(texts, "\n") + "\n"
 }
 
 func collectivesHead(c *probe.Collectives) []string {
@@ -143,24 +136,18 @@ func transports(a *probe.Arm) string {
 	return strings.Join(all, ", ")
 }
 
-func bestRate(a *probe.Arm) string {
-	most := 0.0
-	for _, op := range a.Operations {
-		if op.Name == probe.AllReduce && op.BusGBps != nil {
-			most = max(most, *op.BusGBps)
-		}
-	}
-	if most == 0 {
-		return ""
-	}
-	return lines.Rate(most)
-}
-
 func armRows(c *probe.Collectives) [][]string {
 	rows := [][]string{{"arm", "outcome", "all-reduce GB/s", "channels by transport", "seconds", "settings"}}
 	for i := range c.Arms {
 		a := &c.Arms[i]
-		rows = append(rows, []string{a.Name, string(a.Outcome), bestRate(a), transports(a), strconv.FormatFloat(a.Milliseconds/1e3, 'f', 1, 64), armSettings(a)})
+		most, rate := 0.0, ""
+		for _, op := range a.Operations {
+			if op.Name == probe.AllReduce && op.BusGBps != nil && *op.BusGBps > most {
+				most = *op.BusGBps
+				rate = lines.Rate(most)
+			}
+		}
+		rows = append(rows, []string{a.Name, string(a.Outcome), rate, transports(a), fmt.Sprintf("%.1f", a.Milliseconds/1e3), armSettings(a)})
 	}
 	return rows
 }
@@ -168,7 +155,7 @@ func armRows(c *probe.Collectives) [][]string {
 func operationRows(a *probe.Arm) [][]string {
 	rows := [][]string{{"collective", "bytes", "outcome", "µs", "bus GB/s"}}
 	for _, op := range a.Operations {
-		row := []string{op.Name, strconv.FormatInt(op.Bytes, 10), string(op.Outcome), "", ""}
+		row := []string{op.Name, fmt.Sprint(op.Bytes), string(op.Outcome), "", ""}
 		if op.Microseconds != nil {
 			row[3] = lines.Microseconds(*op.Microseconds)
 		}
@@ -203,7 +190,7 @@ func failedArms(c *probe.Collectives) []string {
 // or is slow; 3 when some or all could not be tried.
 func TransfersExitCode(d *Document) int {
 	switch v := &d.Verdict; {
-	case d.Transfers != nil && failures(d) > 0, slowTransfers(d.Transfers) > 0:
+	case d.failures(d.Transfers) > 0, countTransfers(d.Transfers, isSlow) > 0:
 		return 1
 	case v.has(ReasonProbe), v.has(ReasonUntried), v.has(ReasonTexts), v.has(ReasonUnread), !d.Host.looked:
 		return 3

@@ -99,26 +99,19 @@ type Document struct {
 	// Timing is how long the run took. It differs from run to run.
 	Timing Timing `json:"timing"`
 
-	facts     *facts.Facts        // What it was made of.
-	parts     []Part              // What it says of each part of it.
-	shown     func() *facts.Facts // The same, as far as this report may show it.
-	textsOnly bool                // No machine was examined, but what somebody sent.
-	probed    bool                // The probe was asked for.
-	only      int                 // How many rules were asked for by name.
-	runs      string              // How the job is started, as instructions names it.
-	recheck   remedies.Recheck
-	folder    string // What the names of the texts are relative to; empty for the current folder.
-	rules     []rules.Rule
+	in    Input               // What it was made of.
+	shown func() *facts.Facts // The facts, as far as this report may show them.
+	runs  string              // How the job is started, as apply.Instructions names it.
 }
 
 // Facts are what the report was made of; nil where it was read from a file.
-func (d *Document) Facts() *facts.Facts { return d.facts }
+func (d *Document) Facts() *facts.Facts { return d.in.Facts }
 
 // AddTraits adds the traits, which only the JSON document has.
-func (d *Document) AddTraits() { d.Traits = rules.Traits(d.facts) }
+func (d *Document) AddTraits() { d.Traits = rules.Traits(d.in.Facts) }
 
 // TextsOnly is true where no machine was examined, live or recorded.
-func (d *Document) TextsOnly() bool { return d.textsOnly }
+func (d *Document) TextsOnly() bool { return d.in.TextsOnly }
 
 // Digest is the beginning of a SHA-256 sum, in hexadecimal digits.
 type Digest string
@@ -280,45 +273,43 @@ func New(in Input) *Document {
 		Collectives:   in.Facts.Collectives,
 		Timing:        in.Timing,
 		Texts:         in.Facts.Texts,
-		facts:         in.Facts,
-		shown:         func() *facts.Facts { return in.Facts },
-		textsOnly:     in.TextsOnly,
-		probed:        in.Probed,
-		only:          len(in.Only),
-		runs:          apply.RunsBy(in.Facts),
-		recheck:       in.Recheck,
 		Withheld:      in.Withheld,
-		folder:        in.Folder,
-		rules:         in.Rules,
+		in:            in,
+		shown:         func() *facts.Facts { return in.Facts },
+		runs:          apply.RunsBy(in.Facts),
 	}
 	if in.Waiving != nil {
-		d.addWaived(in.Waiving, in.Facts)
+		for _, w := range in.Waiving.Waived {
+			w.Finding = fillOrigins([]rules.Finding{w.Finding}, in.Facts)[0]
+			d.Waived = append(d.Waived, w)
+		}
+		d.UnusedWaivers = slices.Clone(in.Waiving.Unused)
 	}
 	if j := job.Of(in.Facts); j != nil && len(j.Members) > 0 {
 		d.Job = j
 	}
-	if d.textsOnly {
-		d.Wanted = d.wanted(in.Rules, in.Facts)
-		d.Host.parts = ofTexts(d)
+	if d.in.TextsOnly {
+		d.Wanted = d.wanted()
+		if len(d.Host.GPUs) == 0 {
+			d.Host.parts = d.Host.parts[1:] // That no GPU was seen says nothing.
+		}
+		d.Host.parts = append(slices.Clone(d.Host.parts), "from "+lines.Count(len(d.Texts), "text"))
 		d.Host.Summary = strings.Join(d.Host.parts, ", ")
 	}
 	lacks := rules.Lacking(d.Profile, in.Facts)
-	d.Verdict = d.judge(in, lacks)
-	if d.addParts(in.Parts); len(d.Objects) > 0 {
+	d.Verdict = d.judge(lacks)
+	if d.addObjects(); len(d.Objects) > 0 {
 		return d // The areas are those of a machine.
 	}
 	d.Areas = area.Lines(area.Input{
-		Facts: in.Facts, Rules: in.Rules, Profile: d.Profile, Verdict: in.Verdict, TextsOnly: d.textsOnly, Paths: d.peerPaths(), Unseen: d.unseenGPUs(lacks),
+		Facts: in.Facts, Rules: in.Rules, Profile: d.Profile, Verdict: in.Verdict, TextsOnly: d.in.TextsOnly, Paths: d.peerPaths(), Unseen: d.unseenGPUs(lacks),
 	})
 	return d
 }
 
 // looked reports whether something was read that would show each GPU, of any vendor.
 func looked(f *facts.Facts) bool {
-	if f.GPUs != nil {
-		return f.GPUs.Devices != nil
-	}
-	return f.PCI != nil
+	return f.GPUs != nil && f.GPUs.Devices != nil || f.GPUs == nil && f.PCI != nil
 }
 
 func count(findings []rules.Finding) Counts {
@@ -340,14 +331,6 @@ func (c Counts) String() string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-func (d *Document) addWaived(r *waivers.Result, f *facts.Facts) {
-	for _, w := range r.Waived {
-		w.Finding = fillOrigins([]rules.Finding{w.Finding}, f)[0]
-		d.Waived = append(d.Waived, w)
-	}
-	d.UnusedWaivers = slices.Clone(r.Unused)
 }
 
 func (d *Document) waivedFindings() []rules.Finding {
@@ -407,10 +390,12 @@ func (d *Document) redact(r *host.Redactor, what Redaction, redacted func() *fac
 	out := host.Redact(r, d)
 	out.Redacted = what
 	// What is no field of the JSON document.
-	out.shown, out.parts = redacted, nil // No format shows parts.
+	out.shown = redacted
 	out.Host.parts = host.Redact(r, d.Host.parts)
-	out.recheck = host.Redact(r, d.recheck)
-	out.folder = host.Redact(r, d.folder)
+	out.in = Input{
+		Facts: d.in.Facts, Rules: d.in.Rules, TextsOnly: d.in.TextsOnly, Probed: d.in.Probed,
+		Only: host.Redact(r, d.in.Only), Recheck: host.Redact(r, d.in.Recheck), Folder: host.Redact(r, d.in.Folder),
+	}
 	out.runs = host.Redact(r, d.runs)
 	for i, o := range d.Objects {
 		out.Objects[i].runs = host.Redact(r, o.runs)

@@ -13,7 +13,7 @@ var gitLabSeverities = map[rules.Severity]string{
 // writeGitLab writes findings, and what was not examined, as issues of code quality
 // (https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format).
 func writeGitLab(b *bytes.Buffer, r *ciReport) {
-	all := []object{}
+	var all []object
 	add := func(check, fingerprint, severity, text string, p place) {
 		location := object{"path": p.shown(), "lines": object{"begin": max(p.line, 1)}}
 		all = append(all, object{"description": text, "check_name": check, "fingerprint": fingerprint, "severity": severity, "location": location})

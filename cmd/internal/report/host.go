@@ -16,10 +16,7 @@ func newHost(f *facts.Facts) Host {
 	h := Host{GPUs: gpusOf(f)}
 	h.looked = looked(f) || len(h.GPUs) > 0
 	if f.Host != nil {
-		h.Hostname = f.Host.Hostname
-		h.Kernel = f.Host.Kernel
-		h.Arch = f.Host.Arch
-		h.Distribution = f.Host.Distribution
+		h.Hostname, h.Kernel, h.Arch, h.Distribution = f.Host.Hostname, f.Host.Kernel, f.Host.Arch, f.Host.Distribution
 		if v := f.Host.Virtualization; v != nil {
 			h.Virtualization = v.Kind
 		}
@@ -91,20 +88,21 @@ func gpusOf(f *facts.Facts) []GPU {
 }
 
 func summarize(f *facts.Facts, h Host) []string {
-	if f.Image != nil {
-		return ofImage(f.Image)
+	if i := f.Image; i != nil {
+		layers := ""
+		if n := len(i.Layers); n > 0 {
+			layers = lines.Count(n, "layer")
+		}
+		return lines.NonEmpty("container image ("+i.Form+")", i.Name, i.Platform, layers, lines.Count(i.Files, "file"))
 	}
 	parts := Models(h.GPUs)
-	switch {
-	case len(parts) > 0:
+	if len(parts) > 0 {
 		if len(h.GPUs) > 1 && f.Links != nil {
 			parts = append(parts, joined(f)...)
 		}
 		parts = append(parts, behind("driver ", h.Driver))
-	case h.looked:
-		parts = []string{"no GPU", h.CPU, h.Distribution, behind("kernel ", h.Kernel)}
-	default:
-		parts = []string{"GPUs not known", h.CPU, h.Distribution, behind("kernel ", h.Kernel)}
+	} else {
+		parts = []string{map[bool]string{true: "no GPU", false: "GPUs not known"}[h.looked], h.CPU, h.Distribution, behind("kernel ", h.Kernel)}
 	}
 	if v := f.Host; v != nil && v.Virtualization != nil && v.Virtualization.Guest {
 		parts = append(parts, "virtual machine")
@@ -117,23 +115,6 @@ func summarize(f *facts.Facts, h Host) []string {
 		parts = append(parts, after(h.Container, " container"))
 	}
 	return lines.NonEmpty(parts...)
-}
-
-func ofImage(i *facts.ImageFacts) []string {
-	parts := []string{"container image (" + i.Form + ")", i.Name, i.Platform}
-	if n := len(i.Layers); n > 0 {
-		parts = append(parts, lines.Count(n, "layer"))
-	}
-	return lines.NonEmpty(append(parts, lines.Count(i.Files, "file"))...)
-}
-
-// ofTexts gives the parts of the line of a machine that nobody saw.
-func ofTexts(d *Document) []string {
-	parts := d.Host.parts
-	if len(d.Host.GPUs) == 0 {
-		parts = parts[1:] // That no GPU was seen says nothing.
-	}
-	return append(slices.Clone(parts), "from "+lines.Count(len(d.Texts), "text"))
 }
 
 // Models counts the GPUs by model, in order of first appearance.
@@ -156,10 +137,6 @@ func joined(f *facts.Facts) []string {
 	case linked > 0:
 		return []string{fmt.Sprintf("%s between %d of %d pairs", name, linked, len(pairs))}
 	}
-	return pcie(f)
-}
-
-func pcie(f *facts.Facts) []string {
 	if f.Links.VirtualTopology != nil && *f.Links.VirtualTopology {
 		return []string{pcieLink(f), "PCIe paths hidden"}
 	}
@@ -168,11 +145,11 @@ func pcie(f *facts.Facts) []string {
 
 // pcieLink is the least of the GPUs' links at their best: "PCIe 5.0 x16".
 func pcieLink(f *facts.Facts) string {
-	if f.GPUs == nil || len(f.GPUs.Devices) == 0 {
+	if len(f.GPUs.All()) == 0 {
 		return ""
 	}
 	generation, width := math.MaxInt, math.MaxInt
-	for _, g := range f.GPUs.Devices {
+	for _, g := range f.GPUs.All() {
 		if g.PCIe == nil || g.PCIe.MaxGeneration == 0 || g.PCIe.MaxWidth == 0 {
 			return ""
 		}

@@ -23,19 +23,17 @@ import (
 
 type page struct {
 	*view
-	// Picture is the machine as a picture; nil where no GPU is known. Tree is the same as text.
-	Picture *topology.Machine
-	Tree    string
-	// Tables are the table of the paths between the GPUs, and those of tests.
-	Tables []matrix
+	Picture *topology.Machine // Nil where no GPU is known.
+	Tree    string            // The same as text.
+	Tables  []matrix          // That of the paths between the GPUs, and those of tests.
 }
 
 // pageList is names of which the same is said, the commonest first, under a title.
 type pageList struct {
-	Title string
-	Rows  []alike
-	// Open is true for a list that is not folded, Detail for one that is not printed, and that a text has with --verbose.
-	Open, Detail bool
+	Title  string
+	Rows   []alike
+	Open   bool // It is not folded.
+	Detail bool // It is not printed, and a text has it with --verbose.
 }
 
 func (l pageList) Count() int {
@@ -97,30 +95,21 @@ func (v *view) Examined() []pageList {
 	wanted := lines.Map(v.Wanted, func(w Wanted) pair { return pair{w.Send, "to decide " + strings.Join(w.Settles, ", ")} })
 	notApplicable := lines.Map(slices.Sorted(maps.Keys(v.NotApplicable)), func(id string) pair { return pair{id, v.NotApplicable[id]} })
 	set := lines.Map(v.Settings, func(s settings.Setting) pair { return pair{s.Place(), s.Key + ": " + strings.Join(s.Values, ", ")} })
+	notRead := lines.Map(v.Unknown, func(u facts.Unknown) pair {
+		return pair{strings.TrimSuffix(u.Section+"."+u.Fact, "."), u.Reason + after(behind(" (", u.Hint), ")")}
+	})
 	notJudged := lines.Map(v.Skipped, func(s Skipped) pair { return pair{s.Rule, strings.Join(s.Missing, "; ")} })
 	all := []pageList{
 		{Title: "Texts", Rows: together(texts)},
 		// Who is left without a certain verdict needs it first.
 		{Title: "What to send next", Rows: together(wanted), Open: v.Open() || v.Verdict.State == Inconclusive},
 		{Title: "Rules that could not be judged", Rows: commonest(notJudged), Detail: true},
-		{Title: "Facts that could not be read", Rows: commonest(v.notRead()), Detail: true},
+		{Title: "Facts that could not be read", Rows: commonest(notRead), Detail: true},
 		{Title: "Rules that do not apply", Rows: commonest(notApplicable), Detail: true},
 		{Title: "Rules that passed", Rows: []alike{{Names: v.Passed}}, Detail: true},
 		{Title: "Set in files", Rows: together(set), Detail: true},
 	}
 	return slices.DeleteFunc(all, func(l pageList) bool { return l.Count() == 0 })
-}
-
-func (v *view) notRead() []pair {
-	var all []pair
-	for _, u := range v.Unknown {
-		said := u.Reason
-		if u.Hint != "" {
-			said += " (" + u.Hint + ")"
-		}
-		all = append(all, pair{strings.TrimSuffix(u.Section+"."+u.Fact, "."), said})
-	}
-	return all
 }
 
 func (v *view) rulesInNumbers() string {

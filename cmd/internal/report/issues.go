@@ -20,33 +20,24 @@ import (
 // ciReport is what the formats of CI systems and monitors show.
 type ciReport struct {
 	*view
-	// issues are the findings, most severe first, and then those that are waived.
-	issues []issue
-	// gaps are the reasons of the verdict that are no findings.
-	gaps []Reason
-	// broken is why the exit code is neither 0 nor 1, empty if it is.
-	broken string
-	// rules are those that the issues name, in order of id.
-	rules []rules.Rule
-	// examined is the place of what is about no file in particular.
-	examined place
+	issues   []issue      // The findings, most severe first, and then those that are waived.
+	gaps     []Reason     // The reasons of the verdict that are no findings.
+	broken   string       // Why the exit code is neither 0 nor 1; empty if it is.
+	rules    []rules.Rule // Those that the issues name, in order of id.
+	examined place        // Of what is about no file in particular.
 }
 
 // issue is a finding as these formats show it: one entry with a place and a fingerprint.
 type issue struct {
 	// Of the finding, the message names the subject, and the subject the part of a file. It has nothing else that is shown.
 	rules.Finding
-	// Details are what follows from it and what to do, a line each.
-	Details []string
-	// Terms are what the waiver says; empty for a finding that is not waived.
-	Terms string
+	Details []string // What follows from it and what to do, a line each.
+	Terms   string   // What the waiver says; empty for a finding that is not waived.
 
-	place place
-	// fingerprint names the issue in this report and in those of later runs.
-	fingerprint string
-	// fails is true if the issue makes the exit code 1.
-	fails  bool
-	waiver waivers.Waiver
+	place       place
+	fingerprint string // It names the issue in this report and in those of later runs.
+	fails       bool   // It makes the exit code 1.
+	waiver      waivers.Waiver
 }
 
 func (i issue) text() string { return strings.Join(append([]string{i.Message}, i.Details...), "\n") }
@@ -126,7 +117,8 @@ func withSubject(f rules.Finding) string {
 func (d *Document) details(one rules.Finding) []string {
 	f := lines.Clean((&viewer{d: d, shown: map[string]int{}}).finding(groups([]rules.Finding{one})[0]), false)
 	said := lines.Map(one.Explains, func(e rules.Finding) string { return fmt.Sprintf("cause of %s: %s: %s", e.Rule, e.Subject, e.Message) })
-	t := (&text{Page: lines.Page{B: &bytes.Buffer{}, Width: math.MaxInt}, v: &view{}, full: true}).prepared()
+	t := newText(&view{}, Style{})
+	t.Width, t.full = math.MaxInt, true
 	t.write("candidates", &f)
 	t.write("cure", &f)
 	return append(said, lines.NonEmpty(strings.Split(t.B.String(), "\n")...)...)
@@ -156,14 +148,14 @@ func (d *Document) placeOf(f rules.Finding) place {
 
 // inFolder is a file as a person in the current folder names it.
 func (d *Document) inFolder(file string) string {
-	if d.folder == "" || strings.HasPrefix(file, "/") {
+	if d.in.Folder == "" || strings.HasPrefix(file, "/") {
 		return file
 	}
-	return filepath.Join(d.folder, file)
+	return filepath.Join(d.in.Folder, file)
 }
 
 func (d *Document) examined() place {
-	if len(d.Sources) == 1 && d.recheck.Files {
+	if len(d.Sources) == 1 && d.in.Recheck.Files {
 		return place{file: d.Sources[0]}
 	}
 	return place{file: noFile}
@@ -183,16 +175,12 @@ func (r *ciReport) conclusion() string { return r.Verdict.InShort() + "; " + r.E
 func (d *Document) spokenOf() []rules.Rule {
 	named := map[string]rules.Rule{}
 	for _, f := range d.AllFindings() {
-		named[f.Rule] = d.ruleOf(f)
+		named[f.Rule] = rules.Rule{ID: f.Rule, Title: f.Title, Severity: f.Severity, Confidence: f.Confidence}
 	}
-	all := slices.Collect(maps.Values(named))
-	slices.SortFunc(all, func(a, b rules.Rule) int { return strings.Compare(a.ID, b.ID) })
-	return all
-}
-
-func (d *Document) ruleOf(f rules.Finding) rules.Rule {
-	if i := slices.IndexFunc(d.rules, func(r rules.Rule) bool { return r.ID == f.Rule }); i >= 0 {
-		return d.rules[i]
+	for _, r := range d.in.Rules {
+		if _, spoken := named[r.ID]; spoken {
+			named[r.ID] = r
+		}
 	}
-	return rules.Rule{ID: f.Rule, Title: f.Title, Severity: f.Severity, Confidence: f.Confidence}
+	return slices.SortedFunc(maps.Values(named), func(a, b rules.Rule) int { return strings.Compare(a.ID, b.ID) })
 }

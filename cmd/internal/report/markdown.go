@@ -20,15 +20,11 @@ import (
 // for an issue or a comment (https://docs.github.com/en/rest/issues/issues).
 const MaxMarkdown = 65_536
 
+// extent bounds the pieces of evidence of a finding, the lines of a block, other lists, and the findings.
 type extent struct {
-	// evidence bounds the pieces of evidence of a finding, lines those of a block, and
-	// listed other lists.
-	evidence, lines, listed int
-	// findings bounds the findings, and Details says whether the folded details follow.
-	findings int
-	Details  bool
-	// Left says what is left out with regard to the first extent.
-	Left string
+	evidence, lines, listed, findings int
+	Details                           bool   // The folded details follow.
+	Left                              string // What is left out with regard to the first extent.
 }
 
 // extents are tried in turn until the report is short enough, which the last is in any case.
@@ -44,10 +40,8 @@ var extents = []extent{
 type markdown struct {
 	*view
 	extent
-	// Cause is what is wrong, and Now and Next are what to do first and then.
-	Cause, Now, Next string
-	// Listed are the parts of files.
-	Listed *objectList
+	Cause, Now, Next string      // What is wrong, and what to do first and then.
+	Listed           *objectList // The parts of files.
 }
 
 //go:embed templates/report.md.tmpl
@@ -71,9 +65,14 @@ func (m *markdown) functions() template.FuncMap {
 		"noted":    func() int { return min(m.findings, m.listed) },
 		"topics":   func(all []finding) string { return m.codes(topics(all[min(m.findings, m.listed):])) },
 		"favour":   func(c rules.Candidate) string { return inFavour(c, prose, lines.Code) },
-		"seen":     m.evidenceOf,
-		"most":     func() int { return m.evidence },
-		"fenced":   m.fenced, "terms": m.terms, "brief": m.brief,
+		"seen": func(f finding) []evidence { // What led to a finding, each fact once.
+			if m.evidence == 0 {
+				return nil
+			}
+			return lines.Unique(f.Evidence)
+		},
+		"most":   func() int { return m.evidence },
+		"fenced": m.fenced, "terms": m.terms, "brief": m.brief,
 	}
 }
 
@@ -164,14 +163,11 @@ func (m *markdown) withoutCause() (cause, now, next string) {
 		cause = "none that is not waived"
 	}
 	switch {
-	case m.textsOnly:
+	case m.in.TextsOnly:
 		now = "if the job still fails, send " + inline(logWish) + ", or run " + lines.Code("gpudoctor check") + " on the machine"
 	case m.Verdict.has(ReasonNoGPU):
 	case m.Verdict.State == Inconclusive:
-		now, next = "see below for what was not examined, and why", lines.Code(m.Recheck)
-		if hint := m.Hint(); hint != "" {
-			now = prose(hint)
-		}
+		now, next = cmp.Or(prose(m.Hint()), "see below for what was not examined, and why"), lines.Code(m.Recheck)
 	}
 	if len(m.Found) > 0 {
 		next = "see the notes below"
@@ -181,11 +177,11 @@ func (m *markdown) withoutCause() (cause, now, next string) {
 
 // brief is a remedy in one line: what it is called and, where that is short, what to type.
 func (m *markdown) brief(r *remedy) string {
-	const most = 2
-	blocks := r.Blocks
 	said := prose(r.Title)
-	if len(blocks) > 0 && len(blocks[0].Lines) <= most && (blocks[0].Language == "sh" || blocks[0].Language == "text") {
-		said += ": " + after(blocks[0].Where, " ") + m.codes(blocks[0].Lines)
+	if len(r.Blocks) > 0 {
+		if b := r.Blocks[0]; len(b.Lines) <= 2 && (b.Language == "sh" || b.Language == "text") {
+			said += ": " + after(b.Where, " ") + m.codes(b.Lines)
+		}
 	}
 	return said + " (" + inline(r.Effort) + ")"
 }
@@ -199,14 +195,6 @@ func (m *markdown) terms(r *remedy) string {
 		}
 	}
 	return upper(strings.Join(said, " "))
-}
-
-// evidenceOf is what led to a finding, each fact once.
-func (m *markdown) evidenceOf(f finding) []evidence {
-	if m.evidence == 0 {
-		return nil
-	}
-	return lines.Unique(f.Evidence)
 }
 
 // fenced writes a block as it is, in a fence that none of its lines can close.

@@ -13,12 +13,10 @@ import (
 
 // matrix is a number or mark for each GPU (a row) and the other GPUs or the memory of each NUMA node (a column).
 type matrix struct {
-	Title, Legend string
-	// Devices are the GPUs by address, Labels their short names.
-	Devices, Labels []string
-	// Columns are addresses or names of nodes, Heads their short names.
-	Columns, Heads []string
-	Cells          [][]cell
+	Title, Legend   string
+	Devices, Labels []string // The GPUs by address, and their short names.
+	Columns, Heads  []string // Addresses or names of nodes, and their short names.
+	Cells           [][]cell
 }
 
 type cell struct {
@@ -60,18 +58,11 @@ func newMatrix(d *Document, all paths) matrix {
 
 // test is a test of the probe, how it is summed up and how its transfers are laid out in a table.
 type test struct {
-	id string
-	// name is what it is called where it is summed up.
-	name string
-	// unit says what the numbers of its table mean; empty for a test without a table of its own.
-	unit string
-	// within is true for a test that does not cross from one GPU to another.
-	within bool
-	// once is true for a test that is made once for both ways of a pair.
-	once bool
-	// host is true for a test with the host's memory, in which the GPU is the
-	// destination if inward is true, else the source.
-	host, inward bool
+	id, name     string // The name is what it is called where it is summed up.
+	unit         string // What the numbers of its table mean; empty for a test without a table of its own.
+	within       bool   // It does not cross from one GPU to another.
+	once         bool   // It is made once for both ways of a pair.
+	host, inward bool   // It is with the host's memory; the GPU is the destination if inward is true, else the source.
 }
 
 // tests are the tests beyond the plain copy, whose table is that of the paths.
@@ -111,11 +102,10 @@ func testMatrices(d *Document) []matrix {
 		ways, of := t.byWay(d.Transfers)
 		for _, way := range ways {
 			m := t.matrix(d, of[way])
-			if t.unit == "" || !m.measured() {
-				continue
-			}
 			m.Title = t.id + behind(" by ", way) + ", " + t.unit
-			all = append(all, m)
+			if t.unit != "" && m.measured() {
+				all = append(all, m)
+			}
 		}
 	}
 	return all
@@ -175,10 +165,9 @@ func byName(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Co
 func pairMatrix(d *Document, devices []string) matrix {
 	m := matrix{Devices: sorted(devices)}
 	n := len(m.Devices)
-	m.Labels = make([]string, n)
 	named := make([]string, n)
 	for i := range n {
-		m.Labels[i] = fmt.Sprint(i)
+		m.Labels = append(m.Labels, fmt.Sprint(i))
 	}
 	for _, g := range d.Host.GPUs {
 		if i := slices.Index(m.Devices, g.Address); i >= 0 && g.Index != nil {
@@ -259,19 +248,14 @@ func (m *matrix) explain() {
 	m.Legend = strings.Join(words, ", ")
 }
 
-func (m *matrix) column() int {
-	width := 0
-	for _, h := range m.Heads {
-		width = max(width, len(h))
+func (m *matrix) column() (width int) {
+	for _, text := range append(lines.Map(slices.Concat(m.Cells...), func(c cell) string { return c.Text }), m.Heads...) {
+		width = max(width, len(text)+2)
 	}
-	for _, c := range slices.Concat(m.Cells...) {
-		width = max(width, len(c.Text))
-	}
-	return width + 2
+	return width
 }
 
-func (m *matrix) head() int {
-	width := 0
+func (m *matrix) head() (width int) {
 	for i := range m.Devices {
 		width = max(width, len(m.Labels[i])+2+len(m.Devices[i]))
 	}

@@ -12,15 +12,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// Part is a part of a file that is judged by itself, or all that is judged.
+// Part is a part of a file that is judged by itself.
 type Part struct {
 	rules.Object
 	// Facts are what it is judged by, and Open is true where a rule could not judge it.
 	Facts *facts.Facts
 	Open  bool
-	// Findings and Advice are what is said of it.
-	Findings []rules.Finding
-	Advice   []remedies.Advice
 }
 
 // JudgedObject is what was found about a part of a file.
@@ -34,27 +31,17 @@ type JudgedObject struct {
 	runs string // How it is started, as apply.Instructions names it.
 }
 
-// addParts notes what the report says of each part, the worst first.
-func (d *Document) addParts(parts []Part) {
-	if len(parts) == 0 {
-		d.parts = []Part{{Facts: d.facts, Findings: d.Findings, Advice: d.Advice}}
-		return
-	}
-	d.parts = slices.Clone(parts)
-	findings, advice := map[rules.Object][]rules.Finding{}, map[rules.Object][]remedies.Advice{}
+// addObjects notes what the report says of each part, the worst first.
+func (d *Document) addObjects() {
+	findings := map[rules.Object][]rules.Finding{}
 	for _, f := range d.Findings {
 		findings[f.Scope()] = append(findings[f.Scope()], f)
 	}
-	for _, a := range d.Advice { // It is made for one part.
-		o := a.Cures[0].Object
-		advice[o] = append(advice[o], a)
-	}
-	for i := range d.parts {
-		p := &d.parts[i]
-		p.Findings, p.Advice = findings[p.Object], advice[p.Object]
-		o := JudgedObject{Object: p.Object, State: Healthy, Counts: count(p.Findings), runs: apply.RunsBy(p.Facts)}
+	for _, p := range d.in.Parts {
+		own := findings[p.Object]
+		o := JudgedObject{Object: p.Object, State: Healthy, Counts: count(own), runs: apply.RunsBy(p.Facts)}
 		switch {
-		case slices.ContainsFunc(p.Findings, func(f rules.Finding) bool { return atLeast(worst(f), rules.Medium) }):
+		case slices.ContainsFunc(own, func(f rules.Finding) bool { return atLeast(worst(f), rules.Medium) }):
 			o.State = Findings
 		case p.Open:
 			o.State = Inconclusive

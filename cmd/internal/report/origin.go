@@ -46,10 +46,8 @@ func fillOrigins(findings []rules.Finding, f *facts.Facts) []rules.Finding {
 	return findings
 }
 
-// places say where the facts of texts were read.
+// places say where the facts of texts were read: at by their paths, and below those of the parts of a fact that has none of its own.
 type places struct {
-	// at are the places of facts by their paths, and below are those of the
-	// parts of a fact that has none of its own.
 	at    map[string][]told
 	below map[string][]string
 }

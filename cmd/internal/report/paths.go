@@ -15,12 +15,9 @@ import (
 // path is one ordered pair of GPUs and the result of the transfers on it.
 type path struct {
 	source, destination string
-	// outcome is the worst of all its tests; decided is the transfer that
-	// gave it, nil where none was made.
-	outcome probe.Outcome
-	decided *probe.Transfer
-	// plain is the test that every mode of the probe makes.
-	plain *probe.Transfer
+	outcome             probe.Outcome   // The worst of all its tests.
+	decided             *probe.Transfer // The transfer that gave it; nil where none was made.
+	plain               *probe.Transfer // The test that every mode of the probe makes.
 }
 
 // paths are all ordered pairs of GPUs, by source and destination.
@@ -36,10 +33,9 @@ func newPaths(d *Document) paths {
 	if d.Transfers == nil {
 		return nil
 	}
-	type key struct{ source, destination string }
-	found := map[key]*path{}
+	found := map[[2]string]*path{}
 	at := func(source, destination string) *path {
-		k := key{source, destination}
+		k := [2]string{source, destination}
 		if found[k] == nil {
 			found[k] = &path{source: source, destination: destination, outcome: probe.Unknown}
 		}
@@ -88,18 +84,10 @@ func (all paths) tried() paths {
 func (all paths) odd() []string {
 	some := lines.Filter(all, func(p path) bool { return p.outcome != probe.OK })
 	slices.SortStableFunc(some, func(a, b path) int { return badness[b.outcome] - badness[a.outcome] })
-	var said []string
-	for _, p := range some {
-		words := p.source + " -> " + p.destination + ": " + string(p.outcome)
-		if p.decided != nil {
-			if p.decided.Test != probe.TestCopy {
-				words += " (" + p.decided.Test + ")"
-			}
-			words += behind(", ", speed([]*probe.Transfer{p.decided}))
-		}
-		said = append(said, words)
-	}
-	return said
+	return lines.Map(some, func(p path) string {
+		own := paths{p}
+		return p.source + " -> " + p.destination + ": " + string(p.outcome) + inTests(own) + behind(", ", speed(own.deciding()))
+	})
 }
 
 // deciding are the transfers that gave the paths their outcome.
@@ -150,10 +138,10 @@ const (
 // transfersLine sums up the transfers. It is FAIL exactly if something failed, so that it agrees with the verdict.
 func transfersLine(d *Document, all paths) (status, string) {
 	s, said := pathsOrWhy(d, all)
-	if n := failures(d); n > 0 && s != statusFail {
+	if n := d.failures(d.Transfers); n > 0 && s != statusFail {
 		s, said = statusFail, said+"; "+lines.Count(n, "other failure")
 	}
-	if n := slowTransfers(d.Transfers); n > 0 && s == statusOK && d.Verdict.State != Healthy {
+	if n := countTransfers(d.Transfers, isSlow); n > 0 && s == statusOK && d.Verdict.State != Healthy {
 		s, said = statusSlow, said+"; "+lines.Count(n, "other transfer")+" slow"
 	}
 	if s == statusOK && (d.Verdict.has(ReasonFailed) || d.Verdict.has(ReasonProbe) || d.Verdict.has(ReasonUntried)) {
@@ -162,9 +150,7 @@ func transfersLine(d *Document, all paths) (status, string) {
 	return s, said
 }
 
-func slowTransfers(r *probe.Report) int {
-	return countTransfers(r, func(o probe.Outcome) bool { return o == probe.Slow })
-}
+func isSlow(o probe.Outcome) bool { return o == probe.Slow }
 
 func countTransfers(r *probe.Report, holds func(probe.Outcome) bool) int {
 	if r == nil {
@@ -343,7 +329,7 @@ func figure(ts []*probe.Transfer) string {
 			times.Add(*t.Microseconds)
 		}
 	}
-	var s string
+	s := "ok"
 	switch {
 	case len(outcomes) == 1 && outcomes[probe.OK] == 0 && rates.N == 0:
 		return outcomeInWords(ts[0].Outcome)
@@ -351,8 +337,6 @@ func figure(ts []*probe.Transfer) string {
 		s = rates.Text(lines.Rate) + " GB/s"
 	case times.N > 0:
 		s = times.Text(lines.Microseconds) + " us"
-	default:
-		s = "ok"
 	}
 	for _, o := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error, probe.Slow, probe.Unknown, probe.Unsupported} {
 		if outcomes[o] > 0 {
@@ -363,14 +347,8 @@ func figure(ts []*probe.Transfer) string {
 }
 
 func outcomeInWords(o probe.Outcome) string {
-	switch o {
-	case probe.Unknown:
-		return "not tried"
-	case probe.Unsupported:
-		return "not offered"
-	default:
-		return string(o)
-	}
+	words := map[probe.Outcome]string{probe.Unknown: "not tried", probe.Unsupported: "not offered"}
+	return cmp.Or(words[o], string(o))
 }
 
 const maxNamed = 4
@@ -396,19 +374,14 @@ func gaps(d *Document, open paths) []pair {
 	}
 	var all []pair
 	for _, p := range open {
-		before := len(all)
-		for _, address := range []string{p.source, p.destination} {
-			if device, ok := out[address]; ok {
-				all = append(all, gapOf(device))
-			}
+		why := []pair{{Text: "the probe did not reach them"}}
+		if p.plain != nil && p.plain.Reason != "" {
+			why[0].Text = p.plain.Reason
 		}
-		switch {
-		case len(all) > before:
-		case p.plain != nil && p.plain.Reason != "":
-			all = append(all, pair{Text: p.plain.Reason})
-		default:
-			all = append(all, pair{Text: "the probe did not reach them"})
+		if ends := lines.Filter([]string{p.source, p.destination}, func(address string) bool { return out[address].Address != "" }); len(ends) > 0 {
+			why = lines.Map(ends, func(address string) pair { return gapOf(out[address]) })
 		}
+		all = append(all, why...)
 	}
 	return all
 }

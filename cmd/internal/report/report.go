@@ -14,12 +14,9 @@ import (
 
 // Format is a form in which a report can be written.
 type Format struct {
-	// Name is what --format takes.
-	Name string
-	// Extension is the end of a file's name that stands for it, if any; without the dot it is another name of the format.
-	Extension string
-	// CI is true for a format that a CI system or a monitor reads.
-	CI bool
+	Name      string // What --format takes.
+	Extension string // The end of a file's name that stands for it, if any; without the dot it is another name of the format.
+	CI        bool   // A CI system or a monitor reads it.
 
 	write func(b *bytes.Buffer, d *Document, s Style)
 }
@@ -38,18 +35,12 @@ var formats = []Format{
 
 // Style says how a report is laid out. Only the text format heeds all of it.
 type Style struct {
-	// Width is the number of columns; 0 means 100.
-	Width int
-	// Color adds terminal colours.
-	Color bool
-	// ASCII keeps to characters that every terminal has.
-	ASCII bool
-	// Verbose adds the evidence, the transfers and what was not judged.
-	Verbose bool
-	// Example names a recorded machine to point to where there is no GPU.
-	Example string
-	// Quiet leaves only the findings that make the exit code 1.
-	Quiet bool
+	Width   int    // In columns; 0 means 100.
+	Color   bool   // With colours of the terminal.
+	ASCII   bool   // Only characters that every terminal has.
+	Verbose bool   // With the evidence, the transfers and what was not judged.
+	Example string // A recorded machine to point to where there is no GPU.
+	Quiet   bool   // Only the findings that make the exit code 1.
 }
 
 // FormatNames are the names of all formats, the default first.
@@ -74,11 +65,8 @@ func FormatNamed(name string) (Format, bool) {
 
 // FormatOf finds the format whose name or extension a file's name ends with.
 func FormatOf(file string) (Format, bool) {
-	ext := strings.ToLower(filepath.Ext(file))
-	if ext == "" {
-		return Format{}, false
-	}
-	return FormatNamed(ext[1:])
+	_, ext, _ := strings.Cut(strings.ToLower(filepath.Ext(file)), ".")
+	return FormatNamed(ext)
 }
 
 func (f Format) Write(w io.Writer, d *Document, s Style) error {
@@ -90,15 +78,11 @@ func (f Format) Write(w io.Writer, d *Document, s Style) error {
 	return nil
 }
 
-func writeJSON(b *bytes.Buffer, d *Document, _ Style) {
-	Encode(b, lines.Filled(d))
-}
+func writeJSON(b *bytes.Buffer, d *Document, _ Style) { Encode(b, d) }
 
-// Encode writes a value as JSON.
-func Encode(b *bytes.Buffer, v any) {
-	raw, err := lines.JSON(v)
-	if err != nil {
+// Encode writes a value as JSON, in which no list is null.
+func Encode[T any](b *bytes.Buffer, v T) {
+	if err := lines.WriteJSON(b, lines.Filled(v)); err != nil {
 		panic(fmt.Sprintf("encode a report: %v", err)) // Every field can be encoded; values of evidence and params were decoded from JSON.
 	}
-	b.Write(raw)
 }

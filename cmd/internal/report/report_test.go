@@ -572,7 +572,7 @@ func TestViewIsPrintable(t *testing.T) {
 
 // ours reports whether a place holds what no input reaches.
 func ours(at string) bool {
-	return strings.HasPrefix(at, ".rules[]") || slices.ContainsFunc([]string{
+	return strings.HasPrefix(at, ".in.Rules[]") || slices.ContainsFunc([]string{
 		".Schema", ".ID", ".Rule", ".Remedy", ".Kind", ".Test", ".Program", ".Role", ".Section", ".Outcome", ".Mode", ".Code", ".FoundBy", ".Links[]", ".Remedies[]", ".Passed[]", ".Cause",
 	}, func(end string) bool { return strings.HasSuffix(at, end) })
 }

@@ -10,11 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// Where the format is defined, and its schema.
-const (
-	sarifVersion = "2.1.0"
-	sarifSchema  = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-)
+const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 // object is an object of JSON.
 type object = map[string]any
@@ -24,14 +20,14 @@ func sarifMessage(text string) object { return object{"text": sarifText(text)} }
 // writeSARIF writes the findings for code scanning (OASIS SARIF 2.1.0).
 func writeSARIF(b *bytes.Buffer, r *ciReport) {
 	driver := object{"name": "gpudoctor", "version": r.Version, "rules": lines.Map(r.rules, sarifRule)}
-	Encode(b, lines.Filled(struct {
+	Encode(b, struct {
 		Schema  string   `json:"$schema"`
 		Version string   `json:"version"`
 		Runs    []object `json:"runs"`
-	}{sarifSchema, sarifVersion, []object{{
+	}{sarifSchema, "2.1.0", []object{{
 		"tool": object{"driver": driver}, "automationDetails": object{"id": "gpudoctor/" + string(r.Profile) + "/"},
 		"invocations": []object{r.sarifInvocation()}, "results": lines.Map(r.issues, issue.sarif),
-	}}}))
+	}}})
 }
 
 func sarifRule(r rules.Rule) object {

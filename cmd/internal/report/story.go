@@ -11,8 +11,7 @@ import (
 )
 
 type story struct {
-	// Title counts the processes and the hosts.
-	Title string
+	Title string // It counts the processes and the hosts.
 	Parts []part
 }
 
@@ -71,23 +70,17 @@ func unseenRanks(j *facts.Job) (unseen []int) {
 }
 
 func who(all []facts.Member) string {
-	var numbers []int
-	for _, m := range all {
-		if m.Rank != nil {
-			numbers = append(numbers, *m.Rank)
-		}
-	}
-	if len(all) > 1 {
-		return ranks(numbers)
-	}
-	m := all[0]
+	ranked := lines.Filter(all, func(m facts.Member) bool { return m.Rank != nil })
 	name := "a process"
-	if m.Rank != nil {
+	if numbers := lines.Map(ranked, func(m facts.Member) int { return *m.Rank }); len(numbers) > 0 || len(all) > 1 {
 		name = ranks(numbers)
 	}
-	name += behind(" on ", m.Host)
-	if m.PID != 0 {
-		name += fmt.Sprintf(" (process %d)", m.PID)
+	if len(all) > 1 {
+		return name
+	}
+	name += behind(" on ", all[0].Host)
+	if pid := all[0].PID; pid != 0 {
+		name += fmt.Sprintf(" (process %d)", pid)
 	}
 	return name
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -48,26 +49,18 @@ type text struct {
 	template *template.Template
 }
 
-// ColorOf is the colour of a severity, a status, the state of an area or the class of a verdict.
-func ColorOf(s string) lines.Color {
-	switch s {
-	case string(rules.Critical), string(rules.High), string(statusFail), string(area.Problem), "bad":
-		return lines.Red
-	case string(rules.Medium), string(statusSlow), string(statusOpen), string(area.Unknown), "warn", "open", "yellow":
-		return lines.Yellow
-	case string(rules.Low), string(area.Note):
-		return lines.Cyan
-	case string(area.OK), "good", "green":
-		return lines.Green
-	}
-	return lines.Dim
+var colors = map[string]lines.Color{
+	string(rules.Critical): lines.Red, string(rules.High): lines.Red, string(rules.Medium): lines.Yellow, string(rules.Low): lines.Cyan,
+	string(statusFail): lines.Red, string(statusSlow): lines.Yellow, string(statusOpen): lines.Yellow, // And statusOK, as area.OK.
+	string(area.Problem): lines.Red, string(area.Unknown): lines.Yellow, string(area.Note): lines.Cyan, string(area.OK): lines.Green,
+	"bad": lines.Red, "warn": lines.Yellow, "open": lines.Yellow, "yellow": lines.Yellow, "good": lines.Green, "green": lines.Green,
 }
+
+// ColorOf is the colour of a severity, a status, the state of an area or the class of a verdict.
+func ColorOf(s string) lines.Color { return cmp.Or(colors[s], lines.Dim) }
 
 func newText(v *view, s Style) *text {
-	return (&text{Page: lines.NewPage(s.Width, s.Color), v: v, style: s}).prepared()
-}
-
-func (t *text) prepared() *text {
+	t := &text{Page: lines.NewPage(s.Width, s.Color), v: v, style: s}
 	t.template = template.Must(textTemplate().Clone()).Funcs(t.functions())
 	return t
 }
@@ -170,18 +163,14 @@ func (t *text) write(name string, data any) {
 
 func writeText(b *bytes.Buffer, d *Document, s Style) {
 	t := newText(newView(d, s.ASCII), s)
-	if s.Quiet {
-		t.write("quiet", t.v)
-	} else {
-		t.write("report", t.v)
-	}
+	t.write(map[bool]string{true: "quiet", false: "report"}[s.Quiet], t.v)
 	b.Write(t.B.Bytes())
 }
 
 func (t *text) rows(m matrix) []string {
 	head, column := m.head(), m.column()
-	heads := strings.Join(lines.Map(m.Heads, func(h string) string { return lines.Pad(h, -column) }), "")
-	all := []string{t.Paint(lines.Dim, strings.Repeat(" ", head)+heads)}
+	heads := lines.Map(m.Heads, func(h string) string { return lines.Pad(h, -column) })
+	all := []string{t.Paint(lines.Dim, strings.Repeat(" ", head)+strings.Join(heads, ""))}
 	for i, cells := range m.Cells {
 		row := lines.Map(cells, func(c cell) string { return strings.Repeat(" ", column-len(c.Text)) + t.Paint(c.color(), c.Text) })
 		all = append(all, t.Paint(lines.Dim, lines.Pad(m.Labels[i]+"  "+m.Devices[i], head))+strings.Join(row, ""))
@@ -255,12 +244,10 @@ func (t *text) conclusion() string {
 
 // judged counts the rules by what became of them, and names those at fault that the conclusion does not.
 func (t *text) judged() string {
-	var faults []string
-	for _, skipped := range t.v.Skipped {
-		if text := notJudged(skipped).Text; skipped.Fault && !strings.Contains(t.conclusion(), text) { // What facts lack, their areas tell.
-			faults = append(faults, text)
-		}
-	}
+	faulty := lines.Filter(t.v.Skipped, func(s Skipped) bool { // What facts lack, their areas tell.
+		return s.Fault && !strings.Contains(t.conclusion(), notJudged(s).Text)
+	})
+	faults := lines.Map(faulty, func(s Skipped) string { return notJudged(s).Text })
 	more := map[bool]string{true: " (--verbose)"}[len(t.v.Skipped) > 0 && !t.style.Verbose]
 	return "Rules: " + t.v.rulesInNumbers() + behind("; ", lines.First(faults, maxReasons, "; ")) + more + "."
 }
@@ -295,19 +282,19 @@ func (v *view) picture(ascii bool) *topology.Machine {
 // WriteTopology writes the picture of the machine as a tree, and what is wrong in it.
 func WriteTopology(w io.Writer, d *Document, s Style) error {
 	v := newView(d, s.ASCII)
-	shown := struct {
+	why := "how the GPUs are connected is not known"
+	switch {
+	case d.in.TextsOnly:
+		why = "the input does not show how GPUs are connected"
+	case len(d.Host.GPUs) == 0:
+		_, why = noGPU(v.Document)
+	}
+	t := newText(v, s)
+	t.write("topology", struct {
 		*view
 		Picture *topology.Machine
 		Why     string
-	}{v, v.picture(s.ASCII), "how the GPUs are connected is not known"}
-	switch {
-	case d.textsOnly:
-		shown.Why = "the input does not show how GPUs are connected"
-	case len(d.Host.GPUs) == 0:
-		_, shown.Why = noGPU(v.Document)
-	}
-	t := newText(v, s)
-	t.write("topology", shown)
+	}{v, v.picture(s.ASCII), why})
 	if _, err := w.Write(t.B.Bytes()); err != nil {
 		return fmt.Errorf("write topology: %w", err)
 	}
@@ -317,7 +304,7 @@ func WriteTopology(w io.Writer, d *Document, s Style) error {
 // treeLines are the nodes, a line each, their links in columns at the right of the names,
 // or below them where there is no room, and below a node what is wrong there.
 func (t *text) treeLines(m *topology.Machine) []string {
-	t = &text{Page: lines.Page{B: &bytes.Buffer{}, Width: t.Width, Color: t.Color}, style: t.style}
+	p := lines.Page{B: &bytes.Buffer{}, Width: t.Width, Color: t.Color}
 	rows := m.Rows(t.style.ASCII)
 	names, speeds, rates := 0, 0, 0
 	for _, r := range rows {
@@ -328,44 +315,38 @@ func (t *text) treeLines(m *topology.Machine) []string {
 	}
 	beside := names+len("  ")+speeds+len("  ")+rates <= t.Width
 	for _, r := range rows {
-		line, below := r.Lead+r.Label(), []string{r.Detail, r.Links}
+		below := func(c lines.Color, said string) {
+			for _, l := range lines.Wrap(said, max(t.Width-utf8.RuneCountInString(r.Under), 20)) {
+				p.Line(p.Paint(lines.Dim, r.Under), p.Paint(c, l))
+			}
+		}
+		line, link := r.Lead+r.Label(), ""
 		if r.Up != nil && r.Up.Speed != "" && beside {
 			line = lines.Pad(line, names) + "  " + lines.Pad(r.Up.Speed, speeds) + "  " + lines.Pad(r.Up.Rate, rates)
 		} else if r.Up != nil && r.Up.Speed != "" {
-			below = append([]string{r.Up.Speed, r.Up.Rate}, below...)
+			link = r.Link()
 		}
-		detail := lines.Joined(", ", below...)
+		detail := lines.Joined(", ", link, r.More())
 		if detail != "" && utf8.RuneCountInString(line)+2+utf8.RuneCountInString(detail) <= t.Width {
 			line, detail = line+"  "+detail, ""
 		}
-		t.Line(t.Paint(lines.Dim, r.Lead), strings.TrimPrefix(line, r.Lead))
+		p.Line(p.Paint(lines.Dim, r.Lead), strings.TrimPrefix(line, r.Lead))
 		if detail != "" {
-			t.below(r, lines.Dim, detail)
+			below(lines.Dim, detail)
 		}
-		t.faults(r)
-	}
-	return strings.Split(strings.TrimSuffix(t.B.String(), "\n"), "\n")
-}
-
-func (t *text) below(r topology.Row, c lines.Color, said string) {
-	for _, l := range lines.Wrap(said, max(t.Width-utf8.RuneCountInString(r.Under), 20)) {
-		t.Line(t.Paint(lines.Dim, r.Under), t.Paint(c, l))
-	}
-}
-
-// faults writes what is wrong at a node and on the link above it.
-func (t *text) faults(r topology.Row) {
-	for _, f := range r.Marks() {
-		said := fmt.Sprintf("! %d %s %s", f.Number, f.Severity, f.Rule)
-		switch {
-		case slices.ContainsFunc(r.Faults, func(o topology.Fault) bool { return o.Number == f.Number }):
-		case slices.Contains(f.Places, r.Up.Port):
-			said += " at port " + r.Up.Port
-		default:
-			said += " on this link"
+		for _, f := range r.Marks() {
+			said := fmt.Sprintf("! %d %s %s", f.Number, f.Severity, f.Rule)
+			switch {
+			case slices.ContainsFunc(r.Faults, func(o topology.Fault) bool { return o.Number == f.Number }):
+			case slices.Contains(f.Places, r.Up.Port):
+				said += " at port " + r.Up.Port
+			default:
+				said += " on this link"
+			}
+			below(ColorOf(f.Severity), said)
 		}
-		t.below(r, ColorOf(f.Severity), said)
 	}
+	return strings.Split(strings.TrimSuffix(p.B.String(), "\n"), "\n")
 }
 
 func upper(s string) string {

@@ -66,9 +66,9 @@ var weights = map[rules.Severity]int{rules.Critical: 8, rules.High: 4, rules.Med
 const jobFailed = "job-failed"
 
 // wanted lists the texts that would decide the rules that could not be judged, most useful first.
-func (d *Document) wanted(known []rules.Rule, f *facts.Facts) []Wanted {
+func (d *Document) wanted() []Wanted {
 	severity := map[string]rules.Severity{}
-	for _, r := range known {
+	for _, r := range d.in.Rules {
 		severity[r.ID] = r.Severity
 	}
 	worth := func(id string) int { return weights[severity[id]] }
@@ -93,9 +93,8 @@ func (d *Document) wanted(known []rules.Rule, f *facts.Facts) []Wanted {
 		slices.SortFunc(w.Settles, func(a, b string) int { return cmp.Or(worth(b)-worth(a), cmp.Compare(a, b)) })
 	}
 	if failed := slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return f.Rule == jobFailed }); failed {
-		// The log of the communication library says most about a failed job.
-		delete(all, logWish)
-		if f.Logs == nil || len(f.Logs.Communicators) == 0 {
+		delete(all, logWish) // The log of the communication library says most about a failed job.
+		if logs := d.in.Facts.Logs; logs == nil || len(logs.Communicators) == 0 {
 			all[logWish], value[logWish] = &Wanted{Section: "logs", Send: logWish, Settles: []string{jobFailed}}, 1000
 		}
 	}
@@ -109,7 +108,7 @@ func (d *Document) wanted(known []rules.Rule, f *facts.Facts) []Wanted {
 
 // Open reports whether something is wrong and no finding names its cause with some certainty.
 func (d *Document) Open() bool {
-	return d.textsOnly && d.Verdict.State == Findings && !slices.ContainsFunc(d.Findings, func(f rules.Finding) bool {
+	return d.in.TextsOnly && d.Verdict.State == Findings && !slices.ContainsFunc(d.Findings, func(f rules.Finding) bool {
 		return atLeast(f.Severity, rules.Medium) && f.Confidence != rules.Possible
 	})
 }

@@ -83,10 +83,8 @@ func (v *Verdict) has(code ReasonCode) bool {
 
 // text is the reason of that kind in words; empty where there is none.
 func (v *Verdict) text(code ReasonCode) string {
-	for _, r := range v.Reasons {
-		if r.Code == code {
-			return r.Text
-		}
+	if i := slices.IndexFunc(v.Reasons, func(r Reason) bool { return r.Code == code }); i >= 0 {
+		return v.Reasons[i].Text
 	}
 	return ""
 }
@@ -100,7 +98,7 @@ func (v *Verdict) gaps() []Reason {
 func (v *Verdict) shortly() string { return lines.First(v.Missing, maxReasons, "; ") }
 
 // judge computes the verdict, once, from all that the report holds.
-func (d *Document) judge(in Input, lacks []rules.Missing) Verdict {
+func (d *Document) judge(lacks []rules.Missing) Verdict {
 	v := Verdict{Counts: count(d.Findings), Waived: len(d.Waived)}
 	for _, f := range d.Findings {
 		if atLeast(worst(f), rules.Medium) {
@@ -113,7 +111,7 @@ func (d *Document) judge(in Input, lacks []rules.Missing) Verdict {
 		}
 	}
 	grave := len(v.Reasons) > 0
-	v.Reasons = append(v.Reasons, d.unexamined(in, lacks)...)
+	v.Reasons = append(v.Reasons, d.unexamined(lacks)...)
 	v.Missing = lines.Map(v.gaps(), func(r Reason) string { return r.Text })
 	switch {
 	case grave:
@@ -123,12 +121,12 @@ func (d *Document) judge(in Input, lacks []rules.Missing) Verdict {
 	default:
 		v.State = Healthy
 	}
-	v.ExitCode, v.Reason = d.exitCode(&v, in.Strict)
+	v.ExitCode, v.Reason = d.exitCode(&v)
 	return v
 }
 
 // exitCode is the exit code of a verdict, and why.
-func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
+func (d *Document) exitCode(v *Verdict) (code int, why string) {
 	reaching := len(lines.Filter(d.Findings, func(f rules.Finding) bool { return d.FailOn.reaches(worst(f)) }))
 	switch {
 	case v.has(ReasonUnread) && v.has(ReasonCut):
@@ -139,13 +137,13 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 		return 1, fmt.Sprintf("%s at or above %s", lines.Count(reaching, "finding"), d.FailOn)
 	case d.collectivesFailed(d.waivedFindings()):
 		return 3, "collectives failed, but no finding at or above " + string(d.FailOn) + " reports it"
-	case v.has(ReasonFailed), d.failuresIn(rules.Unexplained(d.Transfers, d.waivedFindings())) > 0:
+	case v.has(ReasonFailed), d.failures(rules.Unexplained(d.Transfers, d.waivedFindings())) > 0:
 		return 3, "transfers failed, but no finding at or above " + string(d.FailOn) + " reports it"
 	case v.has(ReasonProbe):
 		return 3, "the probe was requested but failed"
 	case v.has(ReasonBroken):
 		return 3, "a file of the job is broken: " + v.text(ReasonBroken)
-	case strict && len(v.gaps()) > 0:
+	case d.in.Strict && len(v.gaps()) > 0:
 		return 3, "--strict is set, and these were not examined: " + v.shortly()
 	case len(d.Findings) > 0 && d.FailOn == Never:
 		return 0, "--fail-on none"
@@ -158,39 +156,39 @@ func (d *Document) exitCode(v *Verdict, strict bool) (code int, why string) {
 }
 
 // unexamined says what failed without a finding that says so, and what was not examined.
-func (d *Document) unexamined(in Input, lacks []rules.Missing) []Reason {
+func (d *Document) unexamined(lacks []rules.Missing) []Reason {
 	var all []Reason
 	rest := rules.Unexplained(d.Transfers, d.AllFindings())
 	if rest != nil && (!d.noGPU() || len(rest.Transfers)+len(rest.Devices) > 0) {
 		all = append(all, Reason{Code: ReasonFailed, Text: "transfers (they failed or are too slow, and the rules that report them were excluded)"})
 	}
 	all = append(all, d.collectivesGap()...)
-	all = append(all, unreadTexts(in.Facts.Texts)...)
+	all = append(all, unreadTexts(d.in.Facts.Texts)...)
 	switch {
-	case d.textsOnly && !slices.ContainsFunc(in.Facts.Texts, func(t facts.Text) bool { return len(t.Kinds) > 0 }):
+	case d.in.TextsOnly && !slices.ContainsFunc(d.in.Facts.Texts, func(t facts.Text) bool { return len(t.Kinds) > 0 }):
 		return append(all, Reason{Code: ReasonUnread, Text: "the machine (nothing in the input was recognized)"})
 	case d.Profile == rules.Launch:
 		// What files do not say of a machine is no gap; a file that was not understood is.
 		// Where no rule was skipped for a value that is not shown, those that lack it have findings.
-		all = append(unreadTexts(slices.DeleteFunc(slices.Clone(in.Facts.Texts), isBroken)), unreadFiles(in.Facts, len(d.Skipped) == 0)...)
+		all = append(unreadTexts(slices.DeleteFunc(slices.Clone(d.in.Facts.Texts), isBroken)), unreadFiles(d.in.Facts, len(d.Skipped) == 0)...)
 		// Several rules read one value that a file does not show.
 		return slices.Concat(all, missingSections(lacks), reasonsFor(ReasonRule, lines.Map(d.Skipped, func(s Skipped) pair { return pair{s.Rule, reasonOf(s)} })))
-	case d.textsOnly && len(in.Only) == 0:
+	case d.in.TextsOnly && len(d.in.Only) == 0:
 		return append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
-	case len(in.Only) > 0:
+	case len(d.in.Only) > 0:
 		// The probe is run whatever rules are asked for.
-		all = append(all, lines.Filter(d.missingTransfers(in.Facts, lacks), func(r Reason) bool { return r.Code == ReasonNoGPU || r.Code == ReasonProbe })...)
-		asked := lines.Filter(d.Skipped, func(s Skipped) bool { return slices.Contains(in.Only, s.Rule) })
+		all = append(all, lines.Filter(d.missingTransfers(lacks), func(r Reason) bool { return r.Code == ReasonNoGPU || r.Code == ReasonProbe })...)
+		asked := lines.Filter(d.Skipped, func(s Skipped) bool { return slices.Contains(d.in.Only, s.Rule) })
 		all = append(all, lines.Map(asked, notJudged)...)
-		if d.textsOnly {
+		if d.in.TextsOnly {
 			all = append(all, Reason{Code: ReasonTexts, Text: "the machine (only logs or command output were examined)"})
 		}
 		return all
 	}
 	all = append(all, missingSections(lacks)...)
-	transfers := d.missingTransfers(in.Facts, lacks)
+	transfers := d.missingTransfers(lacks)
 	all = append(all, transfers...)
-	return append(all, d.missingRules(in, len(transfers) > 0)...)
+	return append(all, d.missingRules(len(transfers) > 0)...)
 }
 
 // collectivesFailed reports whether collectives failed that no finding of a list cites.
@@ -257,27 +255,24 @@ func missingSections(lacks []rules.Missing) []Reason {
 
 // missingRules lists the rules that could not be judged and are at fault themselves, or whose finding would be high or critical.
 // told is true where the lack of transfers is a reason by itself. Good transfers answer what would have explained a failure.
-func (d *Document) missingRules(in Input, told bool) []Reason {
+func (d *Document) missingRules(told bool) []Reason {
 	answered := map[string]bool{}
 	if d.Profile == rules.Training && proven(d) {
-		for _, r := range in.Rules {
+		for _, r := range d.in.Rules {
 			answered[r.ID] = slices.ContainsFunc(r.Explains, func(id string) bool { return measured[id] }) || measured[r.ID]
 		}
 	}
 	var all []Reason
+	ofOthers := func(m rules.Missing) bool { return m.Section() != "transfers" }
 	for _, s := range d.Skipped {
-		i := slices.IndexFunc(in.Rules, func(r rules.Rule) bool { return r.ID == s.Rule })
-		required := i >= 0 && atLeast(in.Rules[i].Severity, rules.High) && !answered[s.Rule] && (!told || !lacksTransfersAlone(s))
+		told := told && len(s.Lacks) > 0 && !slices.ContainsFunc(s.Lacks, ofOthers)
+		i := slices.IndexFunc(d.in.Rules, func(r rules.Rule) bool { return r.ID == s.Rule })
+		required := i >= 0 && atLeast(d.in.Rules[i].Severity, rules.High) && !answered[s.Rule] && !told
 		if s.Fault || required { // What a faulty rule would have said is not known, and a transfer does not answer it.
 			all = append(all, notJudged(s))
 		}
 	}
 	return all
-}
-
-// lacksTransfersAlone reports whether a rule lacked nothing but transfers.
-func lacksTransfersAlone(s Skipped) bool {
-	return len(s.Lacks) > 0 && !slices.ContainsFunc(s.Lacks, func(m rules.Missing) bool { return m.Section() != "transfers" })
 }
 
 // measured are the rules that judge the transfers themselves.
@@ -293,12 +288,9 @@ func proven(d *Document) bool {
 		!slices.ContainsFunc(t.Transfers, func(x probe.Transfer) bool { return x.Outcome != probe.OK && x.Outcome != probe.Unsupported })
 }
 
-// failures counts the transfers, GPUs and steps of the probe that failed. That
+// failures counts the transfers, GPUs and steps that failed in the probe's report or a part of it. That
 // the driver finds no GPU where there is none is no failure.
-func failures(d *Document) int { return d.failuresIn(d.Transfers) }
-
-// failuresIn counts what failed in a part of the probe's report.
-func (d *Document) failuresIn(t *probe.Report) int {
+func (d *Document) failures(t *probe.Report) int {
 	if t == nil {
 		return 0
 	}
@@ -324,22 +316,22 @@ func untried(excused bool, what, why string) Reason {
 }
 
 // missingTransfers says what is missing of the transfers.
-func (d *Document) missingTransfers(f *facts.Facts, lacks []rules.Missing) []Reason {
+func (d *Document) missingTransfers(lacks []rules.Missing) []Reason {
 	if d.Profile != rules.Training && d.Transfers == nil {
 		return nil
 	}
 	one := func(excused bool, why string) []Reason { return []Reason{untried(excused, "transfers", why)} }
 	switch t := d.Transfers; {
-	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && !looked(f):
+	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && !looked(d.in.Facts):
 		_, why := noGPU(d)
-		return one(!d.probed, why)
+		return one(!d.in.Probed, why)
 	case d.Profile == rules.Training && len(d.Host.GPUs) == 0 && d.unseen() != "":
 		return one(true, d.unseen())
 	case d.Profile == rules.Training && len(d.Host.GPUs) == 0:
 		return []Reason{{Code: ReasonNoGPU, Text: "transfers (no GPU was found)"}}
 	case t == nil:
 		u := d.unknown("transfers", "")
-		return one(!d.probed || u == nil || u.Kind != "", d.whyUnknown("transfers"))
+		return one(!d.in.Probed || u == nil || u.Kind != "", d.whyUnknown("transfers"))
 	case t.Outcome == probe.Unknown || t.Outcome == probe.Unsupported:
 		return one(d.harmless(t.Cause), cmp.Or(t.Reason, "the probe could not run"))
 	case t.Outcome.Failed():
@@ -362,7 +354,7 @@ func (d *Document) missingTransfers(f *facts.Facts, lacks []rules.Missing) []Rea
 // hold the memory of a GPU only where they are seen to use it.
 func (d *Document) harmless(cause probe.Cause, gpus ...string) bool {
 	if cause == probe.CauseNoMemory {
-		_, user := checks.FirstUser(d.facts, gpus...)
+		_, user := checks.FirstUser(d.in.Facts, gpus...)
 		return user != nil
 	}
 	return slices.Contains([]probe.Cause{probe.CauseNoDevice, probe.CauseBusy, probe.CauseNoAccess, probe.CauseLeftAlone, probe.CauseUnavailable}, cause)
@@ -386,16 +378,14 @@ func (d *Document) excusedGPU(g probe.Device) bool {
 
 // untriedGPUs are the GPUs that were not tested, as far as no path says so.
 func (d *Document) untriedGPUs() []Reason {
-	var all []Reason
 	said := newPaths(d).with(probe.Unknown)
-	for _, g := range d.Transfers.Devices {
+	open := lines.Filter(d.Transfers.Devices, func(g probe.Device) bool {
 		told := slices.ContainsFunc(said, func(p path) bool { return p.source == g.Address || p.destination == g.Address })
-		if g.Outcome == probe.OK || g.Outcome.Failed() || told {
-			continue
-		}
-		all = append(all, untried(d.excusedGPU(g), "transfers", gapsInWords([]pair{gapOf(g)})))
-	}
-	return all
+		return g.Outcome != probe.OK && !g.Outcome.Failed() && !told
+	})
+	return lines.Map(open, func(g probe.Device) Reason {
+		return untried(d.excusedGPU(g), "transfers", gapsInWords([]pair{gapOf(g)}))
+	})
 }
 
 // untriedPaths are the ordered pairs of GPUs of which nothing is known.
@@ -407,7 +397,7 @@ func (d *Document) untriedPaths() []Reason {
 	}
 	// A recording may hold a probe of some pairs; a probe of our own leaves none out without a reason.
 	excused := !slices.ContainsFunc(unknown, func(p path) bool {
-		return p.plain == nil && d.probed || p.plain != nil && !d.excused(p.plain)
+		return p.plain == nil && d.in.Probed || p.plain != nil && !d.excused(p.plain)
 	})
 	why := fmt.Sprintf("%d of %s could not be judged", len(unknown), lines.Count(len(all), "peer path"))
 	return []Reason{untried(excused, "transfers", why+behind(": ", gapsInWords(gaps(d, unknown))))}
@@ -467,8 +457,8 @@ func (d *Document) title() string {
 
 func (d *Document) state() string {
 	switch v := &d.Verdict; {
-	case v.State == Healthy && d.only > 0:
-		return "healthy by the " + lines.Count(d.only, "rule") + " judged (--only)"
+	case v.State == Healthy && len(d.in.Only) > 0:
+		return "healthy by the " + lines.Count(len(d.in.Only), "rule") + " judged (--only)"
 	case v.State == Healthy:
 		return "healthy"
 	case v.has(ReasonFailed):
@@ -494,7 +484,7 @@ func (d *Document) state() string {
 func (d *Document) verdictInWords() string {
 	v := &d.Verdict
 	said := []string{v.InShort()}
-	if _, paths := transfersLine(d, newPaths(d)); !d.textsOnly && d.Transfers != nil {
+	if _, paths := transfersLine(d, newPaths(d)); !d.in.TextsOnly && d.Transfers != nil {
 		said = append(said, paths)
 	}
 	if v.State == Inconclusive {

@@ -105,7 +105,7 @@ func newView(d *Document, ascii bool) *view {
 	v := view{
 		Document: d, Machine: d.Host.parts, Figures: figures(d), Matrix: newMatrix(d, all), Tests: testMatrices(d), Odd: all.odd(),
 		Uneven:  slices.ContainsFunc(all, func(p path) bool { return p.outcome != all[0].outcome || badness[p.outcome] > badness[probe.OK] }),
-		Recheck: d.recheck.Command(), Story: newStory(d.Job), Title: d.title(), InWords: d.verdictInWords(),
+		Recheck: d.in.Recheck.Command(), Story: newStory(d.Job), Title: d.title(), InWords: d.verdictInWords(),
 		Unused: lines.Map(d.UnusedWaivers, unused),
 	}
 	v.Recognised, v.Others = d.textsLine()
@@ -132,7 +132,7 @@ type viewer struct {
 func (v *viewer) finding(f finding) finding {
 	v.n++
 	f.Number, f.Part, f.Notes = v.n, v.d.objectOf(f), f.withheld(v.d.Withheld)
-	f.Check, f.Fresh = v.d.recheck.Command(lines.Unique(append([]string{f.Rule}, topics(f.Effects())...))...), v.d.recheck.Fresh()
+	f.Check, f.Fresh = v.d.in.Recheck.Command(lines.Unique(append([]string{f.Rule}, topics(f.Effects())...))...), v.d.in.Recheck.Fresh()
 	for _, one := range f.All {
 		f.Evidence = append(f.Evidence, lines.Map(one.Evidence, shownEvidence)...)
 	}

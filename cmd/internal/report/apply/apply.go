@@ -15,10 +15,8 @@ import (
 
 // Instruction is one way, or a part of one, to apply a remedy.
 type Instruction struct {
-	// Where says what the lines are for; empty for a shell.
-	Where string
-	// Language names them for a fenced block of Markdown; empty for steps for a person.
-	Language string
+	Where    string // What the lines are for; empty for a shell.
+	Language string // That of a fenced block of Markdown; empty for steps for a person.
 	Lines    []string
 }
 
@@ -33,16 +31,6 @@ const (
 	ByHand    = "by hand"
 	UntilBoot = "until the next boot"
 )
-
-func edits(all []remedies.Edit) []string {
-	return lines.Map(all, func(e remedies.Edit) string {
-		place := e.File
-		if e.Line > 0 {
-			place = fmt.Sprintf("%s, line %d", e.File, e.Line)
-		}
-		return fmt.Sprintf("remove %s from %s", e.Remove, place)
-	})
-}
 
 // Instructions turns a remedy's machine-readable form into lines. Those of
 // primary are to be carried out; those of others say the same, or what is
@@ -59,6 +47,12 @@ func Instructions(a remedies.Apply, runs string) (primary, others []Instruction)
 			arguments = append(arguments, argument+" ("+program+")")
 		}
 	}
+	edits := lines.Map(a.Edits, func(e remedies.Edit) string {
+		if e.Line > 0 {
+			return fmt.Sprintf("remove %s from %s, line %d", e.Remove, e.File, e.Line)
+		}
+		return fmt.Sprintf("remove %s from %s", e.Remove, e.File)
+	})
 	commands := eachLine(a.Commands)
 	for _, name := range slices.Sorted(maps.Keys(a.Sysctl)) {
 		commands = append(commands, "sysctl -w "+remedies.Quote(name+"="+a.Sysctl[name]))
@@ -72,7 +66,7 @@ func Instructions(a remedies.Apply, runs string) (primary, others []Instruction)
 		{Where: "program's arguments", Language: "text", Lines: arguments},
 		{Where: UntilBoot, Language: "sh", Lines: commands},
 		{Where: "sysctl.d", Language: "text", Lines: kernel},
-		{Where: "edit", Language: "text", Lines: edits(a.Edits)},
+		{Where: "edit", Language: "text", Lines: edits},
 		{Where: "kernel command line", Language: "text", Lines: join(bootParameters(a.KernelCommandLine))},
 		{Where: "modprobe.d", Language: "text", Lines: eachLine(a.Modprobe)},
 		ofContainer(a, runs),
@@ -81,14 +75,13 @@ func Instructions(a remedies.Apply, runs string) (primary, others []Instruction)
 		{Where: ByHand, Lines: eachLine(a.Steps)},
 	}
 	all = slices.DeleteFunc(all, func(i Instruction) bool { return len(i.Lines) == 0 })
-	isElsewhere := func(i Instruction) bool { return elsewhere[i.Where] }
 	if own := slices.IndexFunc(all, func(i Instruction) bool { return i.Where != "" && i.Where == runs }); own >= 0 {
-		first := slices.IndexFunc(all, isElsewhere)
+		first := slices.IndexFunc(all, Instruction.isElsewhere)
 		i := all[own]
 		all = slices.Insert(slices.Delete(all, own, own+1), first, i)
 	}
 	for _, i := range all {
-		if len(primary) == 0 || !isElsewhere(i) {
+		if len(primary) == 0 || !i.isElsewhere() {
 			primary = append(primary, i)
 		} else {
 			others = append(others, i)
@@ -110,14 +103,10 @@ var runtimes = map[string]string{
 	"apptainer": "apptainer", "enroot": "enroot", "lxc": "LXC", "systemd-nspawn": "systemd-nspawn",
 }
 
-// elsewhere are the places of instructions that say the same as another one.
-var elsewhere = func() map[string]bool {
-	all := map[string]bool{slurm: true}
-	for _, name := range runtimes {
-		all[name] = true
-	}
-	return all
-}()
+// isElsewhere reports whether instructions say the same as another one.
+func (i Instruction) isElsewhere() bool {
+	return i.Where == slurm || slices.Contains(slices.Collect(maps.Values(runtimes)), i.Where)
+}
 
 // ofContainer are the flags of the container runtime that starts the job, or else those of Docker.
 func ofContainer(a remedies.Apply, runs string) Instruction {
@@ -217,25 +206,14 @@ func Effort(needs []remedies.Need, lasts string) string {
 		}
 		parts = append(parts, cmp.Or(words[n], string(n)))
 	}
-	switch lasts {
-	case "job":
-		parts = append(parts, "this job only")
-	case "boot":
-		parts = append(parts, "until the next boot")
-	case "forever":
-		parts = append(parts, "persistent")
-	}
-	return strings.Join(parts, ", ")
+	duration := map[string]string{"job": "this job only", "boot": UntilBoot, "forever": "persistent"}
+	return lines.Joined(", ", append(parts, duration[lasts])...)
 }
 
 // Proof says in words what was measured here of a remedy.
 func Proof(p *remedies.Proof) string {
-	switch {
-	case p == nil:
+	if p == nil {
 		return ""
-	case p.Outcome == "proven":
-		return "proven here (" + p.Detail + ")"
-	default:
-		return "does not help here (" + p.Detail + ")"
 	}
+	return map[bool]string{true: "proven", false: "does not help"}[p.Outcome == "proven"] + " here (" + p.Detail + ")"
 }

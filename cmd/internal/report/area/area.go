@@ -12,6 +12,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // State says how an area is.
@@ -63,15 +64,13 @@ type Input struct {
 
 // Lines gives a line for each area that has rules.
 func Lines(in Input) []Line {
-	var lines []Line
+	var all []Line
 	for _, area := range rules.Areas() {
-		j := judge(in, area)
-		if area == rules.AreaPolicy && len(j.all) == 0 {
-			continue
+		if j := judge(in, area); area != rules.AreaPolicy || len(j.all) > 0 {
+			all = append(all, j.line(in, area))
 		}
-		lines = append(lines, j.line(in, area))
 	}
-	return lines
+	return all
 }
 
 // finding is a finding and the rule of the cause under which it stands, if it does.
@@ -136,9 +135,10 @@ func findingsOf(rule string, findings []rules.Finding, cause string) []finding {
 }
 
 // concerns reports whether a finding is about an area of its rule: the first, or one that its evidence is from.
-func concerns(f rules.Finding, areas []rules.Area, area rules.Area) bool {
-	return area == areas[0] || slices.ContainsFunc(f.Evidence, func(e rules.Evidence) bool {
-		return e.Fact == section[area] || strings.HasPrefix(e.Fact, section[area]+".")
+func concerns(f rules.Finding, own []rules.Area, area rules.Area) bool {
+	return area == own[0] || slices.ContainsFunc(f.Evidence, func(e rules.Evidence) bool {
+		section := areas[area].section
+		return e.Fact == section || strings.HasPrefix(e.Fact, section+".")
 	})
 }
 
@@ -185,22 +185,39 @@ func (j judgement) line(in Input, area rules.Area) Line {
 	return l
 }
 
-// section is the section of the facts that an area rests on, as far as it is one.
-var section = map[rules.Area]string{
-	rules.AreaGPUs: "gpus", rules.AreaPCIe: "pci", rules.AreaIOMMU: "iommu", rules.AreaNUMA: "numa", rules.AreaContainer: "container",
-	rules.AreaLibraries: "libraries", rules.AreaEnvironment: "env", rules.AreaNetwork: "nics", rules.AreaStorage: "storage", rules.AreaKernelLog: "kernel_log",
+// areas are, of each area that rests on a section of the facts, the section, whether it is known, and what it says where all is well.
+var areas = map[rules.Area]struct {
+	section string
+	known   func(f *facts.Facts) bool
+	summary func(f *facts.Facts) string
+}{
+	rules.AreaGPUs:      {"gpus", func(f *facts.Facts) bool { return f.GPUs != nil }, gpuSummary},
+	rules.AreaPCIe:      {"pci", func(f *facts.Facts) bool { return f.PCI != nil }, pcieSummary},
+	rules.AreaIOMMU:     {"iommu", func(f *facts.Facts) bool { return f.IOMMU != nil }, iommuSummary},
+	rules.AreaNUMA:      {"numa", func(f *facts.Facts) bool { return f.NUMA != nil }, numaSummary},
+	rules.AreaContainer: {"container", func(f *facts.Facts) bool { return f.Container != nil }, containerSummary},
+	rules.AreaLibraries: {"libraries", func(f *facts.Facts) bool { return f.Libraries != nil }, librarySummary},
+	rules.AreaEnvironment: {"env", func(f *facts.Facts) bool {
+		return f.Env != nil && (f.Image == nil || f.Image.Environment != "")
+	}, environmentSummary},
+	rules.AreaNetwork:   {"nics", func(f *facts.Facts) bool { return f.NICs != nil }, networkSummary},
+	rules.AreaStorage:   {"storage", func(f *facts.Facts) bool { return f.Storage != nil }, storageSummary},
+	rules.AreaKernelLog: {"kernel_log", func(f *facts.Facts) bool { return f.KernelLog != nil }, kernelLogSummary},
+	rules.AreaJob: {"", func(f *facts.Facts) bool { return f.Logs != nil }, func(*facts.Facts) string {
+		return "the logs report no failure"
+	}},
 }
 
 // unread says why the facts of an area are not known, or that they are known and hold
 // nothing to judge; both are empty where they are known and hold something.
 func unread(in Input, area rules.Area) (why, nothing string) {
 	f := in.Facts
-	known := map[rules.Area]bool{
-		rules.AreaGPUs: f.GPUs != nil, rules.AreaPaths: !in.TextsOnly && f.Image == nil || f.Transfers != nil || f.Links != nil || f.Benchmarks != nil,
-		rules.AreaPCIe: f.PCI != nil, rules.AreaIOMMU: f.IOMMU != nil, rules.AreaNUMA: f.NUMA != nil, rules.AreaContainer: f.Container != nil,
-		rules.AreaLibraries: f.Libraries != nil, rules.AreaEnvironment: f.Env != nil && (f.Image == nil || f.Image.Environment != ""), rules.AreaNetwork: f.NICs != nil, rules.AreaStorage: f.Storage != nil,
-		rules.AreaKernelLog: f.KernelLog != nil, rules.AreaJob: f.Logs != nil, rules.AreaPolicy: true,
-	}[area]
+	known := area == rules.AreaPolicy
+	if area == rules.AreaPaths {
+		known = !in.TextsOnly && f.Image == nil || f.Transfers != nil || f.Links != nil || f.Benchmarks != nil
+	} else if of := areas[area].known; of != nil {
+		known = of(f)
+	}
 	switch {
 	case area == rules.AreaGPUs && in.Unseen != "":
 		return in.Unseen, ""
@@ -216,14 +233,14 @@ func unread(in Input, area rules.Area) (why, nothing string) {
 		return "", "no RDMA device is available"
 	}
 	for _, u := range f.Unknown {
-		if u.Section == section[area] && u.Fact == "" {
+		if u.Section == areas[area].section && u.Fact == "" {
 			return u.Reason, ""
 		}
 	}
 	switch {
 	case in.TextsOnly || area == rules.AreaJob:
 		return "not in the input", ""
-	case area == rules.AreaNetwork && f.PCI != nil && nics(f.PCI) > 0:
+	case area == rules.AreaNetwork && nics(f.PCI) > 0:
 		return lines.Count(nics(f.PCI), "NIC") + "; ports not examined (add the output of ibv_devinfo: --with FILE)", ""
 	}
 	return "not read", ""
@@ -252,7 +269,7 @@ func (j judgement) titles() string {
 
 // inPart says what of an area is not known although no rule lacked it.
 func inPart(f *facts.Facts, area rules.Area) string {
-	unknown := lines.Filter(f.Unknown, func(u facts.Unknown) bool { return u.Section == section[area] })
+	unknown := lines.Filter(f.Unknown, func(u facts.Unknown) bool { return u.Section == areas[area].section })
 	if len(unknown) == 0 {
 		return ""
 	}
@@ -262,85 +279,55 @@ func inPart(f *facts.Facts, area rules.Area) string {
 func several(texts []string) string { return lines.First(lines.Unique(texts), 2, "; ") }
 
 func summary(f *facts.Facts, area rules.Area) string {
-	switch area {
-	case rules.AreaGPUs:
-		return gpuSummary(f.GPUs)
-	case rules.AreaPCIe:
-		return pcieSummary(f)
-	case rules.AreaIOMMU:
-		return iommuSummary(f.IOMMU)
-	case rules.AreaNUMA:
-		return numaSummary(f.NUMA)
-	case rules.AreaContainer:
-		return containerSummary(f.Container)
-	case rules.AreaLibraries:
-		return librarySummary(f.Libraries)
-	case rules.AreaEnvironment:
-		return environmentSummary(f.Env)
-	case rules.AreaNetwork:
-		return networkSummary(f.NICs)
-	case rules.AreaStorage:
-		return storageSummary(f.Storage)
-	case rules.AreaKernelLog:
-		return kernelLogSummary(f.KernelLog)
-	case rules.AreaJob:
-		return "the logs report no failure"
-	default:
-		return "all rules passed"
+	if of := areas[area].summary; of != nil {
+		return of(f)
 	}
+	return "all rules passed"
 }
 
-func gpuSummary(g *facts.GPUFacts) string {
-	parts := []string{lines.Count(len(g.Devices), "GPU")}
-	links, active := 0, 0
-	for _, d := range g.Devices {
-		links += len(d.NVLinks)
-		active += len(lines.Filter(d.NVLinks, func(l facts.NVLink) bool { return l.Active }))
+func gpuSummary(f *facts.Facts) string {
+	devices := f.GPUs.Devices
+	links := slices.Concat(lines.Map(devices, func(d facts.GPU) []facts.NVLink { return d.NVLinks })...)
+	ecc, nvlinks := "", ""
+	if on := len(lines.Filter(devices, func(d facts.GPU) bool { return d.ECC != nil && d.ECC.Enabled })); on > 0 {
+		ecc = fmt.Sprintf("ECC on for %d", on)
 	}
-	if on := len(lines.Filter(g.Devices, func(d facts.GPU) bool { return d.ECC != nil && d.ECC.Enabled })); on > 0 {
-		parts = append(parts, fmt.Sprintf("ECC on for %d", on))
+	if len(links) > 0 {
+		nvlinks = fmt.Sprintf("%d of %d NVLinks up", len(lines.Filter(links, func(l facts.NVLink) bool { return l.Active })), len(links))
 	}
-	if links > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d NVLinks up", active, links))
-	}
-	return strings.Join(parts, ", ")
+	return lines.Joined(", ", lines.Count(len(devices), "GPU"), ecc, nvlinks)
 }
-
-// generations are those of PCIe by their rate in GT/s (PCI Express Base Specification 6.0, section 4.2).
-var generations = map[float64]int{2.5: 1, 5: 2, 8: 3, 16: 4, 32: 5, 64: 6}
 
 // pcieSummary says how fast the links of the GPUs are at their best: one at rest is slower.
 func pcieSummary(f *facts.Facts) string {
 	type link struct{ generation, width int }
 	var links []link
 	for _, d := range f.PCI.Devices {
-		if d.Kind == "gpu" && d.Link != nil && generations[d.Link.MaxSpeedGTs] > 0 && d.Link.MaxWidth > 0 {
-			links = append(links, link{generations[d.Link.MaxSpeedGTs], d.Link.MaxWidth})
+		if d.Kind == "gpu" && d.Link != nil {
+			links = append(links, link{data.PCIeGeneration(d.Link.MaxSpeedGTs), d.Link.MaxWidth})
 		}
 	}
-	if f.GPUs != nil && len(links) == 0 {
-		for _, d := range f.GPUs.Devices {
-			if d.PCIe != nil && d.PCIe.MaxGeneration > 0 && d.PCIe.MaxWidth > 0 {
+	isKnown := func(l link) bool { return l.generation > 0 && l.width > 0 }
+	if links = lines.Filter(links, isKnown); len(links) == 0 {
+		for _, d := range f.GPUs.All() {
+			if d.PCIe != nil {
 				links = append(links, link{d.PCIe.MaxGeneration, d.PCIe.MaxWidth})
 			}
 		}
+		links = lines.Filter(links, isKnown)
 	}
 	if len(links) == 0 {
 		return lines.Count(len(f.PCI.Devices), "device")
 	}
 	slices.SortStableFunc(links, func(a, b link) int { return cmp.Compare(a.generation*a.width, b.generation*b.width) })
-	first, last := links[0], links[len(links)-1]
-	said := fmt.Sprintf("%s at %d.0 x%d", lines.Count(len(links), "GPU"), first.generation, first.width)
-	if first != last {
-		said += fmt.Sprintf(" to %d.0 x%d", last.generation, last.width)
-	}
-	return said
+	ends := lines.Map(slices.Compact([]link{links[0], links[len(links)-1]}), func(l link) string { return fmt.Sprintf("%d.0 x%d", l.generation, l.width) })
+	return lines.Count(len(links), "GPU") + " at " + strings.Join(ends, " to ")
 }
 
-func iommuSummary(i *facts.IOMMUFacts) string {
-	switch mode := cmp.Or(i.Mode, i.DefaultDomain); mode {
+func iommuSummary(f *facts.Facts) string {
+	switch mode := cmp.Or(f.IOMMU.Mode, f.IOMMU.DefaultDomain); mode {
 	case "":
-		return lines.Count(len(i.Groups), "group")
+		return lines.Count(len(f.IOMMU.Groups), "group")
 	case "off":
 		return "off"
 	case "passthrough":
@@ -350,81 +337,65 @@ func iommuSummary(i *facts.IOMMUFacts) string {
 	}
 }
 
-func numaSummary(n *facts.NUMAFacts) string {
-	said := lines.Count(len(n.Nodes), "node")
-	if n.Balancing != nil {
-		said += map[bool]string{true: ", automatic balancing off", false: ", automatic balancing on"}[*n.Balancing == 0]
+func numaSummary(f *facts.Facts) string {
+	said := lines.Count(len(f.NUMA.Nodes), "node")
+	if b := f.NUMA.Balancing; b != nil {
+		said += ", automatic balancing " + map[bool]string{true: "off", false: "on"}[*b == 0]
 	}
 	return said
 }
 
-func containerSummary(c *facts.ContainerFacts) string {
-	var parts []string
-	switch {
-	case c.Inside == nil:
-	case *c.Inside:
-		parts = append(parts, strings.TrimSpace(c.Runtime+" container"))
-	default:
-		parts = append(parts, "not in a container")
+func containerSummary(f *facts.Facts) string {
+	c, place, shm, limit := f.Container, "", "", ""
+	if c.Inside != nil {
+		place = map[bool]string{true: strings.TrimSpace(c.Runtime + " container"), false: "not in a container"}[*c.Inside]
 	}
 	if c.SHM != nil && c.SHM.SizeBytes > 0 {
-		parts = append(parts, "/dev/shm "+humanize.IBytes(uint64(c.SHM.SizeBytes)))
+		shm = "/dev/shm " + humanize.IBytes(uint64(c.SHM.SizeBytes))
 	}
 	if m := c.MemlockSoftBytes; m != nil {
-		limit := "unlimited"
+		limit = "locked memory unlimited"
 		if *m >= 0 {
-			limit = humanize.IBytes(uint64(*m))
+			limit = "locked memory " + humanize.IBytes(uint64(*m))
 		}
-		parts = append(parts, "locked memory "+limit)
 	}
-	return strings.Join(parts, ", ")
+	return lines.Joined(", ", place, shm, limit)
 }
 
-var libraries = []struct{ kind, name string }{
-	{"libnccl", "NCCL"},
-	{"librccl", "RCCL"},
-	{"libcudart", "CUDA runtime"},
-}
-
-func librarySummary(l *facts.LibraryFacts) string {
+func librarySummary(f *facts.Facts) string {
+	names := map[string]string{"libnccl": "NCCL", "librccl": "RCCL", "libcudart": "CUDA runtime"}
 	var parts []string
-	for _, wanted := range libraries {
-		copies := lines.Filter(l.Files, func(file facts.Library) bool { return file.Kind == wanted.kind && file.Version != "" })
+	for _, kind := range []string{"libnccl", "librccl", "libcudart"} {
+		copies := lines.Filter(f.Libraries.Files, func(file facts.Library) bool { return file.Kind == kind && file.Version != "" })
 		if len(copies) > 0 {
 			versions := lines.Map(copies, func(file facts.Library) string { return file.Version })
-			parts = append(parts, wanted.name+" "+strings.Join(lines.Unique(versions), " and "))
+			parts = append(parts, names[kind]+" "+strings.Join(lines.Unique(versions), " and "))
 		}
 	}
-	if len(parts) == 0 {
-		return lines.Count(len(l.Files), "file") + ", neither NCCL nor RCCL among them"
-	}
-	return strings.Join(parts, ", ")
+	return cmp.Or(strings.Join(parts, ", "), lines.Count(len(f.Libraries.Files), "file")+", neither NCCL nor RCCL among them")
 }
 
-func environmentSummary(e *facts.EnvFacts) string {
-	set := lines.Filter(e.Variables, func(v facts.Variable) bool { return v.Effective })
-	names := lines.Unique(lines.Map(set, func(v facts.Variable) string { return v.Name }))
-	if len(names) == 0 {
+func environmentSummary(f *facts.Facts) string {
+	set := lines.Filter(f.Env.Variables, func(v facts.Variable) bool { return v.Effective })
+	if len(set) == 0 {
 		return "no communication variables set"
 	}
-	return "set: " + lines.First(names, 3, ", ")
+	return "set: " + lines.First(lines.Unique(lines.Map(set, func(v facts.Variable) string { return v.Name })), 3, ", ")
 }
 
-func networkSummary(n *facts.NICFacts) string {
-	active := len(lines.Filter(n.RDMA, func(p facts.RDMAPort) bool { return p.State == "active" }))
-	if len(n.RDMA) == 0 {
-		return lines.Count(len(n.Interfaces), "interface")
+func networkSummary(f *facts.Facts) string {
+	if len(f.NICs.RDMA) == 0 {
+		return lines.Count(len(f.NICs.Interfaces), "interface")
 	}
-	return fmt.Sprintf("%d of %s active", active, lines.Count(len(n.RDMA), "RDMA port"))
+	active := lines.Filter(f.NICs.RDMA, func(p facts.RDMAPort) bool { return p.State == "active" })
+	return fmt.Sprintf("%d of %s active", len(active), lines.Count(len(f.NICs.RDMA), "RDMA port"))
 }
 
-func storageSummary(s *facts.StorageFacts) string {
-	return lines.Count(len(s.Drives), "NVMe drive")
-}
+func storageSummary(f *facts.Facts) string { return lines.Count(len(f.Storage.Drives), "NVMe drive") }
 
-func kernelLogSummary(k *facts.KernelLogFacts) string {
+func kernelLogSummary(f *facts.Facts) string {
 	n := 0
-	for _, e := range k.Events {
+	for _, e := range f.KernelLog.Events {
 		n += max(1, e.Count)
 	}
 	if n == 0 {
@@ -441,5 +412,5 @@ func noRDMA(c *facts.ContainerFacts) bool {
 }
 
 func nics(p *facts.PCIFacts) int {
-	return len(lines.Filter(p.Devices, func(d facts.PCIDevice) bool { return d.Kind == "nic" }))
+	return len(lines.Filter(p.All(), func(d facts.PCIDevice) bool { return d.Kind == "nic" }))
 }

@@ -37,15 +37,7 @@ func Lacking(lead string, list, other []string) []string {
 
 // Unique returns the items of a list in order, each once.
 func Unique[T comparable](list []T) []T {
-	var all []T
-	seen := map[T]bool{}
-	for _, item := range list {
-		if !seen[item] {
-			seen[item] = true
-			all = append(all, item)
-		}
-	}
-	return all
+	return Map(Grouped(list, func(item T) T { return item }), func(same []T) T { return same[0] })
 }
 
 // Grouped gathers the items of a list that have the same key, in the order of the first of each.
@@ -75,17 +67,16 @@ func First(texts []string, most int, separator string) string {
 func Ranges(numbers []int) string {
 	slices.Sort(numbers)
 	var parts []string
-	for i := 0; i < len(numbers); {
-		last := i
-		for last+1 < len(numbers) && numbers[last+1] == numbers[last]+1 {
-			last++
+	for first, i := 0, 0; i < len(numbers); i++ {
+		switch followed := i+1 < len(numbers) && numbers[i+1] == numbers[i]+1; {
+		case followed:
+			continue
+		case first == i:
+			parts = append(parts, strconv.Itoa(numbers[i]))
+		default:
+			parts = append(parts, fmt.Sprintf("%d to %d", numbers[first], numbers[i]))
 		}
-		part := strconv.Itoa(numbers[i])
-		if last > i {
-			part += " to " + strconv.Itoa(numbers[last])
-		}
-		parts = append(parts, part)
-		i = last + 1
+		first = i + 1
 	}
 	return strings.Join(parts, ", ")
 }
@@ -127,22 +118,15 @@ type Range struct {
 
 // Add counts a number in.
 func (s *Range) Add(v float64) {
-	if s.N == 0 || v < s.Least {
-		s.Least = v
+	if s.N == 0 {
+		s.Least, s.Most = v, v
 	}
-	if s.N == 0 || v > s.Most {
-		s.Most = v
-	}
-	s.N++
+	s.Least, s.Most, s.N = min(s.Least, v), max(s.Most, v), s.N+1
 }
 
 // Text is "2 to 3", or "2" where both ends read alike.
 func (s Range) Text(format func(float64) string) string {
-	least, most := format(s.Least), format(s.Most)
-	if least == most {
-		return least
-	}
-	return least + " to " + most
+	return strings.Join(Unique([]string{format(s.Least), format(s.Most)}), " to ")
 }
 
 // Rate writes a rate with its significant digits.

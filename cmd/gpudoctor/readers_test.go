@@ -1,5 +1,4 @@
-// Package formattest reads, in tests, reports as the programs of others do.
-package formattest
+package main
 
 import (
 	"bytes"
@@ -8,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,65 +19,56 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 // sarifSchema is the schema that OASIS publishes with SARIF 2.1.0 Errata 01, as gosec v2.29.0
 // (Apache-2.0) holds it in report/sarif/testdata.
 //
-//go:embed sarif-schema-2.1.0.json
+//go:embed testdata/sarif-schema-2.1.0.json
 var sarifSchema []byte
 
-// Entry is a finding as a reader sees it. What a format does not hold is empty.
-type Entry struct {
-	Rule, Text string
-	// Fails is true where the finding makes the exit code 1.
-	Fails bool
-	// Waived is true for a waived finding.
-	Waived bool
+// readEntry is a finding as a reader of a format for CI systems sees it. What a format does not hold is empty.
+type readEntry struct {
+	rule, text    string
+	fails, waived bool
 }
 
-// Report is what a reader sees in a report.
-type Report struct {
-	Entries []Entry
-	// Gaps say what was not examined, by the code of the reason.
-	Gaps []string
-	// Broken is true where the report says that the exit code is neither 0 nor 1.
-	Broken bool
-	// AllPassed is true where a reader takes the report for a success without remarks.
-	AllPassed bool
+// readReport is what a reader sees in a report: what was not examined by the code of the reason, whether the exit code is neither 0 nor
+// 1, and whether a reader takes the report for a success without remarks.
+type readReport struct {
+	entries           []readEntry
+	gaps              []string
+	broken, allPassed bool
 }
 
-// Rules are the rules of the entries that are waived or not, sorted.
-func (r Report) Rules(waived bool) []string {
-	ids := lines.Map(lines.Filter(r.Entries, func(e Entry) bool { return e.Waived == waived }), func(e Entry) string { return e.Rule })
+// ids are the rules of the entries that are waived or not, sorted.
+func (r readReport) ids(waived bool) []string {
+	var ids []string
+	for _, e := range r.entries {
+		if e.waived == waived {
+			ids = append(ids, e.rule)
+		}
+	}
 	slices.Sort(ids)
 	return ids
 }
 
-// Readers read the formats, by name.
-var Readers = map[string]func([]byte) (Report, error){
+// readers read the formats for CI systems as the programs of others do.
+var readers = map[string]func([]byte) (readReport, error){
 	"sarif": readSARIF, "junit": readJUnit, "github": readGitHub, "gitlab": readGitLab, "prometheus": readPrometheus,
 }
 
 var sarifValidator = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(sarifSchema))
-	if err != nil {
-		return nil, err
-	}
-	const name = "sarif.json"
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	if err := c.AddResource(name, v); err != nil {
+	if err = errors.Join(err, c.AddResource("sarif.json", v)); err != nil {
 		return nil, err
 	}
-	return c.Compile(name)
+	return c.Compile("sarif.json")
 })
 
-// readSARIF validates SARIF against its schema.
-func readSARIF(raw []byte) (r Report, err error) {
+func readSARIF(raw []byte) (r readReport, err error) {
 	schema, err := sarifValidator()
 	if err != nil {
 		return r, err
@@ -86,21 +77,18 @@ func readSARIF(raw []byte) (r Report, err error) {
 	if err != nil {
 		return r, err
 	}
-	if err := schema.Validate(v); err != nil {
-		return r, err
-	}
 	var log struct{ Runs []garif.Run }
-	if err := json.Unmarshal(raw, &log); err != nil {
+	if err := errors.Join(schema.Validate(v), json.Unmarshal(raw, &log)); err != nil {
 		return r, err
 	}
 	if len(log.Runs) != 1 || len(log.Runs[0].Invocations) != 1 {
 		return r, errors.New("not one run with one invocation")
 	}
 	run := log.Runs[0]
-	r.Broken = !run.Invocations[0].ExecutionSuccessful
+	r.broken = !run.Invocations[0].ExecutionSuccessful
 	for _, n := range run.Invocations[0].ToolExecutionNotifications {
 		if n.Level != "note" && n.Descriptor.Id != "exit-code" {
-			r.Gaps = append(r.Gaps, n.Descriptor.Id)
+			r.gaps = append(r.gaps, n.Descriptor.Id)
 		}
 	}
 	described := map[string]bool{}
@@ -114,25 +102,18 @@ func readSARIF(raw []byte) (r Report, err error) {
 		if !described[one.RuleId] || len(one.Locations) != 1 || one.Suppressions == nil || len(one.PartialFingerprints) != 1 {
 			return r, fmt.Errorf("a result of %s lacks its rule, location, suppressions or fingerprint", one.RuleId)
 		}
-		r.Entries = append(r.Entries, Entry{
-			Rule: one.RuleId, Text: strings.NewReplacer("{{", "{", "}}", "}", "] (", "](").Replace(one.Message.Text),
-			Fails: (*one.Properties)["failsGate"] == true, Waived: len(one.Suppressions) > 0,
-		})
+		text := strings.NewReplacer("{{", "{", "}}", "}", "] (", "](").Replace(one.Message.Text)
+		r.entries = append(r.entries, readEntry{one.RuleId, text, (*one.Properties)["failsGate"] == true, len(one.Suppressions) > 0})
 	}
-	r.AllPassed = len(r.Entries)+len(r.Gaps) == 0 && !r.Broken
+	r.allPassed = len(r.entries)+len(r.gaps) == 0 && !r.broken
 	return r, nil
 }
 
-// readJUnit reads JUnit with the reader of others.
-func readJUnit(raw []byte) (r Report, err error) {
+func readJUnit(raw []byte) (r readReport, err error) {
 	suites, err := junit.Ingest(raw)
-	if err != nil {
-		return r, err
+	if err != nil || len(suites) != 1 {
+		return r, fmt.Errorf("%d suites: %w", len(suites), err)
 	}
-	if len(suites) != 1 {
-		return r, fmt.Errorf("%d suites", len(suites))
-	}
-	t := suites[0].Totals
 	seen := map[string]bool{}
 	for _, c := range suites[0].Tests {
 		key := c.Classname + " " + c.Name
@@ -147,62 +128,60 @@ func readJUnit(raw []byte) (r Report, err error) {
 		}
 		switch {
 		case class == "verdict" && c.Status == junit.StatusError:
-			r.Broken = true
+			r.broken = true
 		case class == "verdict" && c.Status == junit.StatusSkipped:
 			code, _, _ := strings.Cut(c.Name, " ")
-			r.Gaps = append(r.Gaps, code)
-		case c.Name == "rule":
-		default:
-			r.Entries = append(r.Entries, Entry{Rule: class, Text: strings.Join([]string{body, c.SystemOut, c.Message}, "\n"), Fails: c.Status == junit.StatusFailed, Waived: c.Status == junit.StatusSkipped})
+			r.gaps = append(r.gaps, code)
+		case c.Name != "rule":
+			text := strings.Join([]string{body, c.SystemOut, c.Message}, "\n")
+			r.entries = append(r.entries, readEntry{class, text, c.Status == junit.StatusFailed, c.Status == junit.StatusSkipped})
 		}
 	}
-	r.AllPassed = t.Passed == t.Tests
+	r.allPassed = suites[0].Totals.Passed == suites[0].Totals.Tests
 	return r, nil
 }
 
-// command matches a workflow command with its properties.
-var command = lazy.New(`^::(error|warning|notice) (?:file=[^,:]+,)?(?:line=\d+,)?title=([^,:]+)::(.*)$`)
+var (
+	// workflowCommand matches a workflow command with its properties, and ruleInTitle the rule at the end of a title.
+	workflowCommand = regexp.MustCompile(`^::(error|warning|notice) (?:file=[^,:]+,)?(?:line=\d+,)?title=([^,:]+)::(.*)\n$`)
+	ruleInTitle     = regexp.MustCompile(`\(([a-z0-9-]+)\)$`)
+)
 
-// readGitHub decodes workflow commands.
-func readGitHub(raw []byte) (r Report, err error) {
+func readGitHub(raw []byte) (r readReport, err error) {
 	decode := strings.NewReplacer("%25", "%", "%0D", "\r", "%0A", "\n", "%3A", ":", "%2C", ",").Replace
 	for line := range strings.Lines(string(raw)) {
-		m := command.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		m := workflowCommand.FindStringSubmatch(line)
 		if m == nil {
 			return r, fmt.Errorf("no command: %q", line)
 		}
 		title, text := decode(m[2]), strings.NewReplacer("%25", "%", "%0D", "\r", "%0A", "\n").Replace(m[3])
 		code, isGap := strings.CutPrefix(title, "gpudoctor: ")
+		rule := ruleInTitle.FindStringSubmatch(title)
 		switch {
 		case isGap && m[1] == "notice":
 		case isGap:
-			r.Gaps = append(r.Gaps, code)
+			r.gaps = append(r.gaps, code)
 		case title == "gpudoctor":
 			_, end, _ := strings.Cut(text, "; exit ")
 			number, _, _ := strings.Cut(end, ":")
-			r.Broken = number > "1"
+			r.broken = number > "1"
 			if (m[1] == "error") != (number > "0") {
 				return r, fmt.Errorf("the level of %q does not fit", line)
 			}
+		case rule == nil:
+			return r, fmt.Errorf("no rule in %q", title)
 		default:
-			rule := ruleInTitle.FindStringSubmatch(title)
-			if rule == nil {
-				return r, fmt.Errorf("no rule in %q", title)
-			}
-			r.Entries = append(r.Entries, Entry{Rule: rule[1], Text: text, Fails: m[1] == "error", Waived: strings.HasPrefix(title, "Waived: ")})
+			r.entries = append(r.entries, readEntry{rule[1], text, m[1] == "error", strings.HasPrefix(title, "Waived: ")})
 		}
 	}
-	r.AllPassed = len(r.Entries)+len(r.Gaps) == 0 && !r.Broken
+	r.allPassed = len(r.entries)+len(r.gaps) == 0 && !r.broken
 	return r, nil
 }
-
-// ruleInTitle is the rule at the end of a title.
-var ruleInTitle = lazy.New(`\(([a-z0-9-]+)\)$`)
 
 // readGitLab reads issues of code quality. GitLab publishes no schema; what it requires is in
 // https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format. The type is that by which
 // editorconfig-checker writes for GitLab.
-func readGitLab(raw []byte) (r Report, err error) {
+func readGitLab(raw []byte) (r readReport, err error) {
 	var all []codeclimate.CodeclimateIssue
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
@@ -226,19 +205,20 @@ func readGitLab(raw []byte) (r Report, err error) {
 		code, isGap := strings.CutPrefix(one.Check, "gpudoctor/")
 		switch {
 		case isGap && code == "exit-code":
-			r.Broken = true
+			r.broken = true
 		case isGap:
-			r.Gaps = append(r.Gaps, code)
+			r.gaps = append(r.gaps, code)
 		default:
-			r.Entries = append(r.Entries, Entry{Rule: one.Check, Text: one.Description, Waived: strings.HasPrefix(one.Description, "waived until ")})
+			waived := strings.HasPrefix(one.Description, "waived until ")
+			r.entries = append(r.entries, readEntry{rule: one.Check, text: one.Description, waived: waived})
 		}
 	}
-	r.AllPassed = len(all) == 0
+	r.allPassed = len(all) == 0
 	return r, nil
 }
 
 // readPrometheus parses and lints metrics with the libraries of promtool.
-func readPrometheus(raw []byte) (r Report, err error) {
+func readPrometheus(raw []byte) (r readReport, err error) {
 	problems, err := promlint.New(bytes.NewReader(raw)).Lint()
 	if err != nil || len(problems) > 0 {
 		return r, fmt.Errorf("%v %w", problems, err)
@@ -260,19 +240,16 @@ func readPrometheus(raw []byte) (r Report, err error) {
 				return r, fmt.Errorf("two samples of %s have the labels %v", name, labels)
 			}
 			seen[key] = true
-			value := int(m.GetGauge().GetValue())
-			switch name {
+			switch value := int(m.GetGauge().GetValue()); name {
 			case "gpudoctor_exit_code":
-				r.Broken = value > 1
+				r.broken = value > 1
 			case "gpudoctor_verdict":
-				r.AllPassed = r.AllPassed || labels["state"] == "healthy" && value == 1
-			}
-			switch name {
+				r.allPassed = r.allPassed || labels["state"] == "healthy" && value == 1
 			case "gpudoctor_not_examined":
-				r.Gaps = append(r.Gaps, slices.Repeat([]string{labels["code"]}, value)...)
+				r.gaps = append(r.gaps, slices.Repeat([]string{labels["code"]}, value)...)
 			case "gpudoctor_finding", "gpudoctor_waived_finding":
-				e := Entry{Rule: labels["rule"], Text: labels["subject"], Waived: name == "gpudoctor_waived_finding"}
-				r.Entries = append(r.Entries, slices.Repeat([]Entry{e}, value)...)
+				e := readEntry{rule: labels["rule"], text: labels["subject"], waived: name == "gpudoctor_waived_finding"}
+				r.entries = append(r.entries, slices.Repeat([]readEntry{e}, value)...)
 			}
 		}
 	}
