@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -35,50 +34,15 @@ func WriteCollectives(w io.Writer, format string, c *probe.Collectives, all bool
 	if format == "json" {
 		return lines.WriteJSON(w, lines.Filled(c))
 	}
-	c = lines.Clean(c, false)
-	inLines := func(texts []string) string { return after(strings.Join(texts, "\n"), "\n") }
-	said := []string{inLines(collectivesHead(c))}
-	if c != nil && len(c.Arms) > 0 {
-		for i := range c.Arms {
-			if a := &c.Arms[i]; len(a.Operations) > 0 && (i == 0 || all) {
-				said = append(said, a.Name+"\n"+lines.Table(operationRows(a)))
-			}
-		}
-		said = append(said, lines.Table(armRows(c)), inLines(gains(c)), inLines(failedArms(c)))
-	}
-	_, err := io.WriteString(w, lines.Joined("\n", said...))
+	t := newText(&view{}, Style{Verbose: all})
+	t.write("collectives", lines.Clean(c, false))
+	_, err := w.Write(t.B.Bytes())
 	return err
 }
 
-func collectivesHead(c *probe.Collectives) []string {
-	if c == nil {
-		return []string{"The collectives were not run."}
-	}
-	name := strings.ToUpper(cmp.Or(c.Library, "nccl"))
-	all := []string{lines.Joined(", ", lines.Joined(" ", name, c.Version), c.Path)}
-	if len(c.Arms) == 0 {
-		return append(all, fmt.Sprintf("Not run: %s", cmp.Or(c.Reason, string(c.Outcome))))
-	}
-	all = append(all, lines.Count(len(c.GPUs), "GPU")+", rank 0 first: "+strings.Join(c.GPUs, ", "))
-	if len(c.GPUs) == 1 {
-		all = append(all, "The library loads and makes a communicator; no transport between GPUs was tested")
-	}
-	for _, l := range c.Left {
-		all = append(all, fmt.Sprintf("%s was left out: %s", l.GPU, l.Reason))
-	}
-	if slices.ContainsFunc(c.Arms[0].Operations, func(op probe.Operation) bool { return op.Verified == "host" }) {
-		all = append(all, "The driver compiles no kernels here: the data was compared in host memory, of at most 8 MiB each")
-	}
-	if first := c.Arms[0]; first.Outcome == probe.OK && len(c.GPUs) > 1 && !slices.ContainsFunc(first.Operations, func(op probe.Operation) bool { return op.Threshold != nil }) {
-		all = append(all, "Not compared with the links: their rate is not known, another program uses a GPU, or no all-reduce was large enough")
-	}
-	if c.Remains {
-		all = append(all, "A process could not be ended: it is blocked in the kernel")
-	}
-	if len(c.Untried) > 0 {
-		all = append(all, "Not tried, because the time ran out: "+strings.Join(c.Untried, ", "))
-	}
-	return all
+// inColumns are rows as lines of a table.
+func inColumns(rows [][]string) []string {
+	return strings.Split(strings.TrimSuffix(lines.Table(rows), "\n"), "\n")
 }
 
 // proves says what an arm proves where it is slower, and what costs that.
@@ -136,7 +100,7 @@ func transports(a *probe.Arm) string {
 	return strings.Join(all, ", ")
 }
 
-func armRows(c *probe.Collectives) [][]string {
+func armRows(c *probe.Collectives) []string {
 	rows := [][]string{{"arm", "outcome", "all-reduce GB/s", "channels by transport", "seconds", "settings"}}
 	for i := range c.Arms {
 		a := &c.Arms[i]
@@ -149,10 +113,10 @@ func armRows(c *probe.Collectives) [][]string {
 		}
 		rows = append(rows, []string{a.Name, string(a.Outcome), rate, transports(a), fmt.Sprintf("%.1f", a.Milliseconds/1e3), armSettings(a)})
 	}
-	return rows
+	return inColumns(rows)
 }
 
-func operationRows(a *probe.Arm) [][]string {
+func operationRows(a probe.Arm) []string {
 	rows := [][]string{{"collective", "bytes", "outcome", "µs", "bus GB/s"}}
 	for _, op := range a.Operations {
 		row := []string{op.Name, fmt.Sprint(op.Bytes), string(op.Outcome), "", ""}
@@ -164,24 +128,13 @@ func operationRows(a *probe.Arm) [][]string {
 		}
 		rows = append(rows, row)
 	}
-	return rows
+	return inColumns(rows)
 }
 
-// failedArms says what failed, a line for the arms that failed alike, and what the log says.
-func failedArms(c *probe.Collectives) []string {
+// failedArms are the arms that failed, those that failed alike together.
+func failedArms(c *probe.Collectives) [][]probe.Arm {
 	bad := lines.Filter(c.Arms, func(a probe.Arm) bool { return a.Outcome != probe.OK })
-	var all []string
-	for _, alike := range lines.Grouped(bad, func(a probe.Arm) string { return a.Reason }) {
-		names := lines.Map(alike, func(a probe.Arm) string { return a.Name })
-		all = append(all, strings.Join(names, ", ")+": "+alike[0].Reason)
-		for _, r := range alike[0].Ranks {
-			if r.LastError != "" {
-				all = append(all, fmt.Sprintf("  ncclGetLastError of rank %d: %s", r.Rank, r.LastError))
-			}
-		}
-		all = append(all, lines.Map(alike[0].Warnings[:min(len(alike[0].Warnings), 3)], func(w string) string { return "  log: " + w })...)
-	}
-	return all
+	return lines.Grouped(bad, func(a probe.Arm) string { return a.Reason })
 }
 
 // TransfersExitCode is what a command that makes transfers and nothing else

@@ -113,7 +113,8 @@ func (t *text) functions() template.FuncMap {
 		},
 		"fits": func(m matrix) bool { return m.width() <= t.Width-6 },
 		"rows": t.rows, "tree": t.treeLines,
-		"conclusion": t.conclusion, "judged": t.judged,
+		"conclusion": t.conclusion, "judged": t.judged, "upper": strings.ToUpper,
+		"operations": operationRows, "arms": armRows, "gains": gains, "failed": failedArms,
 		"logWish":     func() string { return logWish },
 		"hiddenPaths": func() string { return topology.HiddenPaths },
 		"example": func() string {
