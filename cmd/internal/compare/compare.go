@@ -32,25 +32,19 @@ type Form string
 
 // The forms.
 const (
-	// FormReport is a report in JSON.
-	FormReport Form = "report"
-	// FormRecording is a snapshot, a facts file or an example, which is judged first.
-	FormRecording Form = "recording"
+	FormReport    Form = "report"    // A report in JSON.
+	FormRecording Form = "recording" // A snapshot, a facts file or an example, which is judged first.
 )
 
 // Difference is all that differs between two sides.
 type Difference struct {
-	// Schema is always "gpudoctor.diff/v1".
-	Schema string `json:"schema" jsonschema:"enum=gpudoctor.diff/v1"`
-	// Version is gpudoctor's own.
-	Version string `json:"version"`
+	Schema  string `json:"schema" jsonschema:"enum=gpudoctor.diff/v1"` // Always "gpudoctor.diff/v1".
+	Version string `json:"version"`                                    // That of gpudoctor itself.
 	// A is the first side, B the second.
-	A Side `json:"a"`
-	B Side `json:"b"`
-	// Same is true where nothing differs.
-	Same bool `json:"same"`
-	// Items are the differences, the most telling first.
-	Items []Item `json:"items"`
+	A     Side   `json:"a"`
+	B     Side   `json:"b"`
+	Same  bool   `json:"same"`  // True where nothing differs.
+	Items []Item `json:"items"` // The differences, the most telling first.
 	// Notes say what limits the comparison.
 	Notes []string `json:"notes"`
 }
@@ -58,14 +52,11 @@ type Difference struct {
 // Side is one of the two documents.
 type Side struct {
 	// Name is the file or the example, Form what it is.
-	Name string `json:"name"`
-	Form Form   `json:"form"`
-	// Version is that of the gpudoctor which judged it.
-	Version string `json:"version"`
-	// Profile is what it was judged for.
-	Profile rules.Profile `json:"profile"`
-	// Machine is the machine in one line.
-	Machine string `json:"machine"`
+	Name    string        `json:"name"`
+	Form    Form          `json:"form"`
+	Version string        `json:"version"` // That of the gpudoctor which judged it.
+	Profile rules.Profile `json:"profile"` // What it was judged for.
+	Machine string        `json:"machine"` // The machine in one line.
 	// State is the verdict in one word, Counts are the findings by severity.
 	State  report.State  `json:"state"`
 	Counts report.Counts `json:"counts"`
@@ -76,18 +67,12 @@ type Kind string
 
 // The kinds, the most telling first.
 const (
-	// Finding is a finding of a rule.
-	Finding Kind = "finding"
-	// Part is a GPU, a link, a path or an adapter, and whether it works.
-	Part Kind = "part"
-	// Version is that of a driver, a library, firmware or the system.
-	Version Kind = "version"
-	// Setting is what somebody can set: a variable, a mode, a limit.
-	Setting Kind = "setting"
-	// Figure is a measured value or a counter.
-	Figure Kind = "figure"
-	// Fact is any other fact.
-	Fact Kind = "fact"
+	Finding Kind = "finding" // A finding of a rule.
+	Part    Kind = "part"    // A GPU, a link, a path or an adapter, and whether it works.
+	Version Kind = "version" // That of a driver, a library, firmware or the system.
+	Setting Kind = "setting" // What somebody can set: a variable, a mode, a limit.
+	Figure  Kind = "figure"  // A measured value or a counter.
+	Fact    Kind = "fact"    // Any other fact.
 	// Reading is a fact that is known on one side only, or a rule that is judged on one
 	// side only.
 	Reading Kind = "reading"
@@ -103,9 +88,8 @@ const (
 	// New is only on side B.
 	New Change = "new"
 	// Gone is only on side A.
-	Gone Change = "gone"
-	// Changed is on both sides, with different values.
-	Changed Change = "changed"
+	Gone    Change = "gone"
+	Changed Change = "changed" // On both sides, with different values.
 )
 
 // Item is one difference.
@@ -121,10 +105,9 @@ type Item struct {
 	Before any `json:"before,omitempty"`
 	After  any `json:"after,omitempty"`
 	// BeforeFinding and AfterFinding are the two sides of a finding.
-	BeforeFinding *Said `json:"before_finding,omitempty"`
-	AfterFinding  *Said `json:"after_finding,omitempty"`
-	// Along are the paths of what came or went along with a device.
-	Along []string `json:"along,omitempty"`
+	BeforeFinding *Said    `json:"before_finding,omitempty"`
+	AfterFinding  *Said    `json:"after_finding,omitempty"`
+	Along         []string `json:"along,omitempty"` // The paths of what came or went along with a device.
 
 	pattern string // Path without the names of elements.
 	at      string // The names of elements.
@@ -138,8 +121,7 @@ type Said struct {
 	Confidence rules.Confidence `json:"confidence"`
 	Subject    string           `json:"subject"`
 	Message    string           `json:"message"`
-	// Under is the rule whose finding explains this one.
-	Under string `json:"under,omitempty"`
+	Under      string           `json:"under,omitempty"` // The rule whose finding explains this one.
 
 	affects  []string // GPUs, by address.
 	variable string

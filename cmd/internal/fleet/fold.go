@@ -15,21 +15,17 @@ const Schema = "gpudoctor.fleet/v1"
 
 // Fleet is the reports of many nodes in one.
 type Fleet struct {
-	// Schema is always "gpudoctor.fleet/v1".
-	Schema string `json:"schema" jsonschema:"enum=gpudoctor.fleet/v1"`
-	// Version is the version of gpudoctor that folded them.
-	Version string `json:"version"`
+	Schema  string `json:"schema" jsonschema:"enum=gpudoctor.fleet/v1"` // Always "gpudoctor.fleet/v1".
+	Version string `json:"version"`                                     // The version of gpudoctor that folded them.
 	// Nodes are the nodes in order of their names, States how many have each verdict.
 	Nodes  []*Node        `json:"nodes"`
 	States map[string]int `json:"states"`
 	// Causes are what is wrong with nodes, the most severe and most frequent first.
 	Causes []Cause `json:"causes"`
 	// Outliers are figures that are far from those of like nodes, the farthest first.
-	Outliers []Outlier `json:"outliers"`
-	// Measured are the figures of like nodes.
-	Measured []Measured `json:"measured"`
-	// Networks are what jobs of probe nccl --nodes found between nodes.
-	Networks []*nodes.Report `json:"networks,omitempty"`
+	Outliers []Outlier       `json:"outliers"`
+	Measured []Measured      `json:"measured"`           // The figures of like nodes.
+	Networks []*nodes.Report `json:"networks,omitempty"` // What jobs of probe nccl --nodes found between nodes.
 	// Unreported are the nodes that were expected and have no report, Problems the inputs that do not count.
 	Unreported []string  `json:"unreported,omitempty"`
 	Problems   []Problem `json:"problems,omitempty"`
@@ -43,15 +39,13 @@ const maxAssociated = 100
 
 // Cause is a rule's findings on several nodes, or a finding about several nodes.
 type Cause struct {
-	Rule string `json:"rule"`
-	// Title is that of the rule, or what a rule over many nodes says.
-	Title    string         `json:"title"`
+	Rule     string         `json:"rule"`
+	Title    string         `json:"title"` // That of the rule, or what a rule over many nodes says.
 	Severity rules.Severity `json:"severity"`
 	// Nodes are those that have it, Remedy is what leads on most of them.
 	Nodes  []string `json:"nodes"`
 	Remedy string   `json:"remedy,omitempty"`
-	// Common is what they have that others lack, the most telling first.
-	Common []Common `json:"common,omitempty"`
+	Common []Common `json:"common,omitempty"` // What they have that others lack, the most telling first.
 }
 
 // The exit codes of a verdict with findings, and of one that lacks something.

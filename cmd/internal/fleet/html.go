@@ -31,13 +31,11 @@ const fewNodes = 200
 // page is what the template shows: one file that loads nothing, as the page of one node (see package report).
 type page struct {
 	*Fleet
-	// Class is the colour of the whole.
-	Class    string
-	Racks    []rack
-	Causes   []Cause
-	Sections []lines.Part
-	// MoreCauses is how many are left out.
-	MoreCauses int
+	Class      string // The colour of the whole.
+	Racks      []rack
+	Causes     []Cause
+	Sections   []lines.Part
+	MoreCauses int // How many are left out.
 }
 
 // rack is nodes whose names begin alike.

@@ -32,18 +32,14 @@ const (
 type Node struct {
 	Name string `json:"name"`
 	// State is that of the report's verdict, ExitCode its exit code.
-	State    string `json:"state"`
-	ExitCode int    `json:"exit_code"`
-	// Findings are its findings, the most severe first, without their consequences.
-	Findings []Finding `json:"findings,omitempty"`
-	// Hardware is the same for nodes whose figures can be compared.
-	Hardware string `json:"hardware,omitempty"`
+	State    string    `json:"state"`
+	ExitCode int       `json:"exit_code"`
+	Findings []Finding `json:"findings,omitempty"` // Its findings, the most severe first, without their consequences.
+	Hardware string    `json:"hardware,omitempty"` // The same for nodes whose figures can be compared.
 	// Traits are what may distinguish it from other nodes: versions, and the parts of its name.
-	Traits map[string]string `json:"traits,omitempty"`
-	// Figures are what it measured.
-	Figures map[string]Figure `json:"figures,omitempty"`
-	// Source is the file that its report is in.
-	Source string `json:"source"`
+	Traits  map[string]string `json:"traits,omitempty"`
+	Figures map[string]Figure `json:"figures,omitempty"` // What it measured.
+	Source  string            `json:"source"`            // The file that its report is in.
 
 	links   []link
 	unnamed bool      // The report does not name it.

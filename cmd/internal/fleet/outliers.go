@@ -12,10 +12,8 @@ import (
 )
 
 const (
-	// falseAlarm is the probability that one of all figures of a fleet without an outlier is called one.
-	falseAlarm = 0.001
-	// leastGroup is how many nodes of like hardware it takes to say what is usual.
-	leastGroup = 8
+	falseAlarm = 0.001 // The probability that one of all figures of a fleet without an outlier is called one.
+	leastGroup = 8     // How many nodes of like hardware it takes to say what is usual.
 	// leastSpread is the spread, as a part of the median, below which a difference is no fault: what a node measures
 	// again differs by as much (docs/probe.md).
 	leastSpread = 0.01
@@ -28,8 +26,7 @@ const (
 
 // Figure is what a node measured of one kind.
 type Figure struct {
-	// Value is the median of its measurements.
-	Value float64 `json:"value"`
+	Value float64 `json:"value"` // The median of its measurements.
 	Unit  string  `json:"unit,omitempty"`
 }
 
@@ -56,10 +53,9 @@ type Measured struct {
 	Unit     string  `json:"unit,omitempty"`
 	Nodes    int     `json:"nodes"`
 	Median   float64 `json:"median"`
-	// Spread is one standard deviation, estimated from the median absolute deviation.
-	Spread  float64 `json:"spread"`
-	Lowest  float64 `json:"lowest"`
-	Highest float64 `json:"highest"`
+	Spread   float64 `json:"spread"` // One standard deviation, estimated from the median absolute deviation.
+	Lowest   float64 `json:"lowest"`
+	Highest  float64 `json:"highest"`
 }
 
 // measuredOf are the figures of like nodes, and those that are outliers, the farthest first.

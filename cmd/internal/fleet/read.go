@@ -48,18 +48,15 @@ const (
 type Problem struct {
 	Source string `json:"source"`
 	Reason string `json:"reason"`
-	// Lost is true where the report of a node may be lost.
-	Lost bool `json:"lost,omitempty"`
+	Lost   bool   `json:"lost,omitempty"` // True where the report of a node may be lost.
 }
 
 // Reading is what was read, of one file or of all: the nodes in the order of the input, each once.
 type Reading struct {
 	Nodes    []*Node
 	Problems []Problem
-	// Networks are what jobs of probe nccl --nodes found.
-	Networks []*nodes.Report
-	// Unsaid is how many more problems there are.
-	Unsaid int
+	Networks []*nodes.Report // What jobs of probe nccl --nodes found.
+	Unsaid   int             // How many more problems there are.
 
 	byName      map[string]int
 	judge       Judge

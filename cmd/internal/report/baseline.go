@@ -10,19 +10,15 @@ import (
 
 // Baseline is what changed since an earlier report.
 type Baseline struct {
-	// Source is the file of the earlier report.
-	Source string `json:"source"`
+	Source string `json:"source"` // The file of the earlier report.
 	// Cured are findings that were there and are not now, although their rules were judged.
-	Cured []Compared `json:"cured"`
-	// Remaining are findings that were there and still are.
-	Remaining []Compared `json:"remaining"`
-	// New are findings that were not there.
-	New []Compared `json:"new"`
+	Cured     []Compared `json:"cured"`
+	Remaining []Compared `json:"remaining"` // Findings that were there and still are.
+	New       []Compared `json:"new"`       // Findings that were not there.
 	// NotJudged are findings that were there, and whose rules could not be judged now or do
 	// no longer apply: whether they are cured is not known.
 	NotJudged []Compared `json:"not_judged"`
-	// Rates are the tests of transfers that were measured both times, and differ.
-	Rates []TestRate `json:"rates,omitempty"`
+	Rates     []TestRate `json:"rates,omitempty"` // The tests of transfers that were measured both times, and differ.
 	// Notes say what limits the comparison.
 	Notes []string `json:"notes,omitempty"`
 }

@@ -27,10 +27,8 @@ const Schema = "gpudoctor.report/v1"
 // Document is gpudoctor's report on one machine. Two documents made from the same
 // facts by the same version differ only in sources and timing.
 type Document struct {
-	// Schema is always "gpudoctor.report/v1".
-	Schema string `json:"schema" jsonschema:"enum=gpudoctor.report/v1"`
-	// Version is the version of gpudoctor.
-	Version string `json:"version"`
+	Schema  string `json:"schema" jsonschema:"enum=gpudoctor.report/v1"` // Always "gpudoctor.report/v1".
+	Version string `json:"version"`                                      // The version of gpudoctor.
 	// RulesDigest names the built-in rules, tables, messages and remedies: it differs
 	// where any of them differs.
 	RulesDigest Digest `json:"rules_digest,omitempty"`
@@ -39,17 +37,13 @@ type Document struct {
 	Sources []string `json:"sources"`
 	// Settings are the flags set in configuration files; absent if there are none.
 	Settings []settings.Setting `json:"settings,omitempty"`
-	// Profile is the profile that the machine was judged for.
-	Profile rules.Profile `json:"profile"`
-	// FailOn is the lowest severity that makes the exit code 1.
-	FailOn Threshold `json:"fail_on"`
-	// Host is a summary of the machine.
-	Host Host `json:"host"`
+	Profile  rules.Profile      `json:"profile"` // The profile that the machine was judged for.
+	FailOn   Threshold          `json:"fail_on"` // The lowest severity that makes the exit code 1.
+	Host     Host               `json:"host"`    // A summary of the machine.
 	// Traits are the versions, firmware and settings by which gpudoctor fleet compares this machine with
 	// others, by name; what is not known is left out.
-	Traits map[string]string `json:"traits,omitempty"`
-	// Verdict is the result of the report in one object.
-	Verdict Verdict `json:"verdict"`
+	Traits  map[string]string `json:"traits,omitempty"`
+	Verdict Verdict           `json:"verdict"` // The result of the report in one object.
 	// Areas give the state of each area of the machine, one line each.
 	Areas []area.Line `json:"areas,omitempty"`
 	// Objects are the parts of files that were judged by themselves, the worst first; absent for a machine.
@@ -62,33 +56,28 @@ type Document struct {
 	Waived []waivers.Waived `json:"waived,omitempty"`
 	// UnusedWaivers are the waivers that match no finding of the rules that were
 	// judged.
-	UnusedWaivers []waivers.Waiver `json:"unused_waivers,omitempty"`
-	// Advice are the remedies, best first.
-	Advice []remedies.Advice `json:"advice"`
+	UnusedWaivers []waivers.Waiver  `json:"unused_waivers,omitempty"`
+	Advice        []remedies.Advice `json:"advice"` // The remedies, best first.
 	// Withheld is what the findings name and need not or must not be done here:
 	// what is already in effect, and what would take away a setting that another
 	// finding needs.
 	Withheld []remedies.Withheld `json:"withheld,omitempty"`
-	// Passed are the rules that found nothing wrong.
-	Passed []string `json:"passed"`
-	// Skipped are the rules that could not be judged.
-	Skipped []Skipped `json:"skipped"`
+	Passed   []string            `json:"passed"`  // The rules that found nothing wrong.
+	Skipped  []Skipped           `json:"skipped"` // The rules that could not be judged.
 	// NotApplicable are the rules that have nothing to judge here, each with
 	// the reason.
 	NotApplicable map[string]string `json:"not_applicable"`
 	// Unknown lists the facts that could not be read.
-	Unknown []facts.Unknown `json:"unknown"`
-	// Transfers is what the probe measured; absent when none was run.
-	Transfers *probe.Report `json:"transfers,omitempty"`
+	Unknown   []facts.Unknown `json:"unknown"`
+	Transfers *probe.Report   `json:"transfers,omitempty"` // What the probe measured; absent when none was run.
 	// Collectives is what collectives of NCCL or RCCL did; absent when none were run.
 	Collectives *probe.Collectives `json:"collectives,omitempty"`
 	// Job is what became of the processes of a job that failed, as logs tell.
 	Job *facts.Job `json:"job,omitempty"`
 	// Baseline is what became of the findings of an earlier report; absent unless one was
 	// given.
-	Baseline *Baseline `json:"baseline,omitempty"`
-	// Texts are the texts that were examined, and what each was taken for.
-	Texts []facts.Text `json:"texts,omitempty"`
+	Baseline *Baseline    `json:"baseline,omitempty"`
+	Texts    []facts.Text `json:"texts,omitempty"` // The texts that were examined, and what each was taken for.
 	// Wanted are the texts that would decide what could not be judged, most useful
 	// first; absent if a machine was examined.
 	Wanted []Wanted `json:"wanted,omitempty"`
@@ -96,8 +85,7 @@ type Document struct {
 	// users, jobs and images, addresses, serial numbers and secrets, "secrets" for
 	// only secrets; absent if nothing was replaced.
 	Redacted Redaction `json:"redacted,omitempty"`
-	// Timing is how long the run took. It differs from run to run.
-	Timing Timing `json:"timing"`
+	Timing   Timing    `json:"timing"` // How long the run took. It differs from run to run.
 
 	in    Input               // What it was made of.
 	shown func() *facts.Facts // The facts, as far as this report may show them.
@@ -124,8 +112,7 @@ type Skipped struct {
 	// Lacks is what it lacked: the path of each fact, why the fact is not
 	// known, and what the rule says of it.
 	Lacks []rules.Missing `json:"lacks,omitempty"`
-	// Fault is true where the rule itself is at fault.
-	Fault bool `json:"fault,omitempty"`
+	Fault bool            `json:"fault,omitempty"` // True where the rule itself is at fault.
 }
 
 func skippedOf(skipped []rules.Skipped) []Skipped {
@@ -140,25 +127,21 @@ func skippedOf(skipped []rules.Skipped) []Skipped {
 type Host struct {
 	// Summary describes the machine in one line, most important first: the GPUs,
 	// how they are connected, the driver, and the platform.
-	Summary string `json:"summary"`
-	// Hostname is the host name of the machine.
-	Hostname string `json:"hostname,omitempty"`
+	Summary  string `json:"summary"`
+	Hostname string `json:"hostname,omitempty"` // The host name of the machine.
 	// Kernel, Arch and Distribution describe the operating system.
-	Kernel       string `json:"kernel,omitempty"`
-	Arch         string `json:"arch,omitempty"`
-	Distribution string `json:"distribution,omitempty"`
-	// Virtualization is the hypervisor that the machine runs on, or "none".
-	Virtualization string `json:"virtualization,omitempty"`
+	Kernel         string `json:"kernel,omitempty"`
+	Arch           string `json:"arch,omitempty"`
+	Distribution   string `json:"distribution,omitempty"`
+	Virtualization string `json:"virtualization,omitempty"` // The hypervisor that the machine runs on, or "none".
 	// Container is the container runtime around the process, "none", or
 	// empty when that is not known.
 	Container string `json:"container,omitempty"`
-	// CPU is the processor's model.
-	CPU string `json:"cpu,omitempty"`
+	CPU       string `json:"cpu,omitempty"` // The processor's model.
 	// Driver is the GPU driver's version, CUDA the newest CUDA version it supports.
 	Driver string `json:"driver,omitempty"`
 	CUDA   string `json:"cuda,omitempty"`
-	// GPUs are the machine's GPUs, ordered by PCI address.
-	GPUs []GPU `json:"gpus"`
+	GPUs   []GPU  `json:"gpus"` // The machine's GPUs, ordered by PCI address.
 
 	parts  []string // Of Summary.
 	looked bool     // Something was read that would show each GPU.
@@ -166,14 +149,10 @@ type Host struct {
 
 // GPU is a summary of one GPU.
 type GPU struct {
-	// Address is its PCI address.
-	Address string `json:"address"`
-	// Index is the GPU's number in the management library.
-	Index *int `json:"index,omitempty"`
-	// Name is the model.
-	Name string `json:"name,omitempty"`
-	// MemoryBytes is its memory.
-	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	Address     string `json:"address"`                // Its PCI address.
+	Index       *int   `json:"index,omitempty"`        // The GPU's number in the management library.
+	Name        string `json:"name,omitempty"`         // The model.
+	MemoryBytes int64  `json:"memory_bytes,omitempty"` // Its memory.
 }
 
 // Counts are findings by severity.
@@ -187,13 +166,11 @@ type Counts struct {
 
 // Timing is how long the stages took, in milliseconds.
 type Timing struct {
-	// TotalMS is the total time, from reading to ranking.
-	TotalMS float64 `json:"total_ms"`
+	TotalMS float64 `json:"total_ms"` // The total time, from reading to ranking.
 	// RulesMS is the time of judging, RemediesMS that of ranking.
-	RulesMS    float64 `json:"rules_ms"`
-	RemediesMS float64 `json:"remedies_ms"`
-	// ChecksMS is the time of each check; checks run concurrently.
-	ChecksMS map[string]float64 `json:"checks_ms"`
+	RulesMS    float64            `json:"rules_ms"`
+	RemediesMS float64            `json:"remedies_ms"`
+	ChecksMS   map[string]float64 `json:"checks_ms"` // The time of each check; checks run concurrently.
 }
 
 // Milliseconds is a duration as Timing holds it, rounded to a microsecond.

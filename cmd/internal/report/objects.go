@@ -24,9 +24,8 @@ type Part struct {
 type JudgedObject struct {
 	rules.Object
 	// State is that of a verdict: "inconclusive" means that a rule could not judge it.
-	State State `json:"state" jsonschema:"enum=healthy,enum=findings,enum=inconclusive"`
-	// Counts are the findings about it by severity, without those that are waived.
-	Counts Counts `json:"counts"`
+	State  State  `json:"state" jsonschema:"enum=healthy,enum=findings,enum=inconclusive"`
+	Counts Counts `json:"counts"` // The findings about it by severity, without those that are waived.
 
 	runs string // How it is started, as apply.Instructions names it.
 }

@@ -14,12 +14,9 @@ import (
 
 // Wanted is a text that would decide what could not be judged.
 type Wanted struct {
-	// Section is the section of the facts that the text provides.
-	Section string `json:"section"`
-	// Send is what to send, with the command that produces it.
-	Send string `json:"send"`
-	// Settles are the rules that could be judged with the text, most severe first.
-	Settles []string `json:"settles"`
+	Section string   `json:"section"` // The section of the facts that the text provides.
+	Send    string   `json:"send"`    // What to send, with the command that produces it.
+	Settles []string `json:"settles"` // The rules that could be judged with the text, most severe first.
 }
 
 // wish is a text to ask for. It was sent if one of kinds is among the texts.

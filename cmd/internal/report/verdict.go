@@ -57,14 +57,11 @@ type Reason struct {
 // Verdict is the result of the report in one object. The headline, the closing line,
 // the JSON and the exit code all follow from it.
 type Verdict struct {
-	// State is the verdict in one word.
-	State State `json:"state"`
+	State State `json:"state"` // The verdict in one word.
 	// Reasons say why the verdict is not Healthy, most important first.
 	Reasons []Reason `json:"reasons"`
-	// Counts are the findings by severity, without consequences.
-	Counts Counts `json:"counts"`
-	// Waived is the number of waived findings, which are not in counts.
-	Waived int `json:"waived,omitempty"`
+	Counts  Counts   `json:"counts"`           // The findings by severity, without consequences.
+	Waived  int      `json:"waived,omitempty"` // The number of waived findings, which are not in counts.
 	// ExitCode is the program's exit code: 0; 1 if a finding is at or above
 	// fail_on; 2 if nothing in the input was recognized; 3 if nothing was
 	// recognized and a part of the input was not read, or if transfers or the probe failed or a file of a job is broken without such a finding, and, with

@@ -19,8 +19,7 @@ import (
 // strings, those of the document included, are safe to print.
 type view struct {
 	*Document
-	// Machine is the machine in short, the most important part first.
-	Machine []string
+	Machine []string // The machine in short, the most important part first.
 	// Found are the findings, those that are alike as one, most severe first. The first Grave of them
 	// are of medium severity or above. Accepted are those that are waived, numbered after the others.
 	Found, Accepted []finding
@@ -39,12 +38,10 @@ type view struct {
 	// Odd are the paths that are not well, the worst first. Uneven is true where the paths differ, or are worse than well.
 	Odd    []string
 	Uneven bool
-	// Story is what became of the processes of a job; nil if nothing is to be told.
-	Story *story
+	Story  *story // What became of the processes of a job; nil if nothing is to be told.
 	// Recognised are the texts that were recognized, Others those that were not, each with what is to be said of it.
 	Recognised, Others []string
-	// Recheck is the command that judges everything again.
-	Recheck string
+	Recheck            string // The command that judges everything again.
 }
 
 // finding is findings of one rule that are alike: a person reads them as one.

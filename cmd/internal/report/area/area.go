@@ -37,8 +37,7 @@ func (s State) Short() string {
 
 // Line is an area of the report.
 type Line struct {
-	// Name is the area.
-	Name rules.Area `json:"name"`
+	Name rules.Area `json:"name"` // The area.
 	// State says how it is.
 	State State `json:"state"`
 	// Summary holds the facts that tell, what was found, or why it is unknown.
@@ -50,14 +49,12 @@ type Line struct {
 
 // Input is what the lines are made of.
 type Input struct {
-	Facts   *facts.Facts
-	Rules   []rules.Rule
-	Profile rules.Profile
-	Verdict rules.Result
-	// TextsOnly is true where no machine was examined.
-	TextsOnly bool
-	// Paths is what became of the transfers between GPUs; its name is not read.
-	Paths Line
+	Facts     *facts.Facts
+	Rules     []rules.Rule
+	Profile   rules.Profile
+	Verdict   rules.Result
+	TextsOnly bool // True where no machine was examined.
+	Paths     Line // What became of the transfers between GPUs; its name is not read.
 	// Unseen says why there may be GPUs although none is seen; empty where that is known.
 	Unseen string
 }

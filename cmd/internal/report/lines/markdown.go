@@ -62,8 +62,7 @@ func Code(s string) string {
 // Span is a piece of a sentence.
 type Span struct {
 	Text string
-	// Code is true for what can be found in a file as it is.
-	Code bool
+	Code bool // True for what can be found in a file as it is.
 }
 
 // code matches what can be found in a file as it is, from a blank and what opens to what closes and a blank: a variable, an option
