@@ -1,5 +1,4 @@
-// Package compare says what differs between two reports or two machines: findings, and
-// the facts that were read.
+// Package compare says what differs between two reports or two machines: findings, and the facts that were read.
 package compare
 
 import (
@@ -73,8 +72,7 @@ const (
 	Setting Kind = "setting" // What somebody can set: a variable, a mode, a limit.
 	Figure  Kind = "figure"  // A measured value or a counter.
 	Fact    Kind = "fact"    // Any other fact.
-	// Reading is a fact that is known on one side only, or a rule that is judged on one
-	// side only.
+	// Reading is a fact that is known on one side only, or a rule that is judged on one side only.
 	Reading Kind = "reading"
 )
 
@@ -97,8 +95,7 @@ type Item struct {
 	// Kind is what it is about, Change on which side it is.
 	Kind   Kind   `json:"kind"`
 	Change Change `json:"change"`
-	// Path is where it is: "gpus.devices[0000:3b:00.0].mig". What stands in brackets
-	// names an element of a list.
+	// Path is where it is: "gpus.devices[0000:3b:00.0].mig". What stands in brackets names an element of a list.
 	Path string `json:"path"`
 	// Before is the value on side A and After that on side B; absent where it is not
 	// there or not known. A finding has BeforeFinding and AfterFinding instead.
@@ -172,8 +169,7 @@ func (i Item) rank() int {
 	return 3 // Behind Part.
 }
 
-// worse reports whether it is a critical or high finding that was not there, or not as
-// severe.
+// worse reports whether it is a critical or high finding that was not there, or not as severe.
 func (i Item) worse() bool {
 	after, before := i.AfterFinding, i.BeforeFinding
 	return after != nil && after.Severity.Rank() <= rules.High.Rank() && (before == nil || after.Severity.Rank() < before.Severity.Rank())

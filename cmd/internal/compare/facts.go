@@ -143,8 +143,7 @@ func itemOf(x, y *entry) Item {
 	return i
 }
 
-// equal compares two values. Measured values that differ by no more than two
-// measurements of one thing do are equal.
+// equal compares two values. Measured values that differ by no more than two measurements of one thing do are equal.
 func equal(x, y *entry) bool {
 	a, isFloat := valueOf(x.Node).(float64)
 	b, isToo := valueOf(y.Node).(float64)

@@ -83,8 +83,7 @@ func (s *Said) says(other *Said) bool {
 	return s.Severity == other.Severity && s.Confidence == other.Confidence && s.Subject == other.Subject && s.sameMessage(other)
 }
 
-// sameMessage compares the messages; measured values in them may differ as two
-// measurements of one thing do.
+// sameMessage compares the messages; measured values in them may differ as two measurements of one thing do.
 func (s *Said) sameMessage(other *Said) bool {
 	if s.Message == other.Message {
 		return true
@@ -150,8 +149,7 @@ func factsOf(d *report.Document) *facts.Facts {
 	return f
 }
 
-// standIn is a UUID or the name of a host that takes the place of another
-// (docs/redaction.md).
+// standIn is a UUID or the name of a host that takes the place of another (docs/redaction.md).
 var standIn = lazy.New(`00000000-0000-0000-0000-|^host-[0-9]+$`)
 
 // Replaced reports whether stand-ins took the place of names.

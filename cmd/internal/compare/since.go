@@ -11,8 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/remedies"
 )
 
-// Since says what became of the findings of an earlier report. One is cured only if its rule was
-// judged again.
+// Since says what became of the findings of an earlier report. One is cured only if its rule was judged again.
 func Since(before, now Input) *report.Baseline {
 	b := &report.Baseline{Source: before.Name}
 	if before.Report.Host.Summary != now.Report.Host.Summary {
@@ -32,11 +31,10 @@ func Since(before, now Input) *report.Baseline {
 		case reason == "":
 			b.Cured = append(b.Cured, f)
 		default:
-			f.Reason, f.CauseCured = reason, p.before.Under // noteCauses takes it back where that is not so.
+			f.Reason = reason
 			b.NotJudged = append(b.NotJudged, f)
 		}
 	}
-	noteCauses(b)
 	for _, list := range [][]report.Compared{b.Cured, b.Remaining, b.New, b.NotJudged} {
 		slices.SortStableFunc(list, func(x, y report.Compared) int {
 			return cmp.Or(x.Severity.Rank()-y.Severity.Rank(), strings.Compare(x.Rule, y.Rule), strings.Compare(x.Subject, y.Subject))
@@ -44,20 +42,6 @@ func Since(before, now Input) *report.Baseline {
 	}
 	b.Rates = rates(before.Report.Transfers, now.Report.Transfers)
 	return b
-}
-
-// noteCauses leaves the cause of what was not judged only where it is cured, and no finding of its
-// rule is there now.
-func noteCauses(b *report.Baseline) {
-	of := func(list []report.Compared, rule string) bool {
-		return slices.ContainsFunc(list, func(f report.Compared) bool { return f.Rule == rule })
-	}
-	for i := range b.NotJudged {
-		f := &b.NotJudged[i]
-		if !of(b.Cured, f.CauseCured) || of(b.Remaining, f.CauseCured) || of(b.New, f.CauseCured) || of(b.NotJudged, f.CauseCured) {
-			f.CauseCured = ""
-		}
-	}
 }
 
 func (s *Said) compared() report.Compared {

@@ -114,8 +114,7 @@ func (i Item) sentence(said string) string {
 	return text
 }
 
-// label is a path as people read it: "GPU 0000:3b:00.0 mig" of
-// "gpus.devices[0000:3b:00.0].mig".
+// label is a path as people read it: "GPU 0000:3b:00.0 mig" of "gpus.devices[0000:3b:00.0].mig".
 func label(path string) string {
 	list, rest, ok := strings.Cut(path, "[")
 	name, field, closed := strings.Cut(rest, "]")

@@ -1,6 +1,5 @@
-// Package emit writes a plan in the form that a launcher, a container runtime or a part of the
-// system takes. Every setting stands beside its reason; what a form cannot set is reported at its
-// end.
+// Package emit writes a plan in the form that a launcher, a container runtime or a part of the system takes. Every
+// setting stands beside its reason; what a form cannot set is reported at its end.
 package emit
 
 import (

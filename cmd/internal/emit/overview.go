@@ -45,8 +45,7 @@ func Overview(p *plan.Plan, columns int, color, ascii bool) []byte {
 	return o.B.Bytes()
 }
 
-// settings writes those of some kinds under a heading; those with the same reason stand
-// together.
+// settings writes those of some kinds under a heading; those with the same reason stand together.
 func (o *overview) settings(p *plan.Plan, heading string, kinds ...plan.Kind) {
 	all := of(p.Settings, kinds...)
 	if len(all) == 0 {

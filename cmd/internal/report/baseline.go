@@ -33,9 +33,6 @@ type Compared struct {
 	Advised []string `json:"advised,omitempty"`
 	// Reason says why it is not judged.
 	Reason string `json:"reason,omitempty"`
-	// CauseCured is the rule of the finding of which it was a consequence, if that is cured: what
-	// is not judged is then probably gone.
-	CauseCured string `json:"cause_cured,omitempty"`
 }
 
 // TestRate is the slowest transfer of a test, before and now.
@@ -46,13 +43,13 @@ type TestRate struct {
 	After  float64 `json:"after_gbps"`
 }
 
-// Entries are what a report says, one line each. They begin with one word: "cured", "still", "new", "gone?" for a consequence
-// of what is cured that was not judged itself, "open" for what is not known otherwise, "rate" or "note".
+// Entries are what a report says, one line each. They begin with one word: "cured", "still", "new", "open" for what is not
+// known, "rate" or "note".
 func (b *Baseline) Entries() []lines.Entry {
 	var all []lines.Entry
 	add := func(label string, findings []Compared, advised bool) {
-		for _, group := range lines.Grouped(findings, func(f Compared) [5]string {
-			return [...]string{f.Rule, string(f.Severity), f.Reason, f.CauseCured, strings.Join(f.Advised, " ")}
+		for _, group := range lines.Grouped(findings, func(f Compared) [4]string {
+			return [...]string{f.Rule, string(f.Severity), f.Reason, strings.Join(f.Advised, " ")}
 		}) {
 			all = append(all, lines.Entry{Lead: label, Text: comparedInWords(group, advised)})
 		}
@@ -60,8 +57,7 @@ func (b *Baseline) Entries() []lines.Entry {
 	add("cured", b.Cured, true)
 	add("still", b.Remaining, false)
 	add("new", b.New, false)
-	add("gone?", lines.Filter(b.NotJudged, func(f Compared) bool { return f.CauseCured != "" }), false)
-	add("open", lines.Filter(b.NotJudged, func(f Compared) bool { return f.CauseCured == "" }), false)
+	add("open", b.NotJudged, false)
 	for _, r := range b.Rates {
 		all = append(all, lines.Entry{Lead: "rate", Text: fmt.Sprintf("%s: slowest transfer %.1f GB/s, %.1f before", r.Test, r.After, r.Before)})
 	}
@@ -81,11 +77,5 @@ func comparedInWords(group []Compared, advised bool) string {
 	if advised {
 		s += behind("; advised was ", strings.Join(f.Advised, ", "))
 	}
-	switch {
-	case f.CauseCured != "":
-		s += fmt.Sprintf(": its cause, %s, is cured; the consequence itself was not judged (%s)", f.CauseCured, f.Reason)
-	case f.Reason != "":
-		s += ": " + f.Reason
-	}
-	return s
+	return s + behind(": ", f.Reason)
 }

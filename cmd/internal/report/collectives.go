@@ -137,10 +137,9 @@ func failedArms(c *probe.Collectives) [][]probe.Arm {
 	return lines.Grouped(bad, func(a probe.Arm) string { return a.Reason })
 }
 
-// TransfersExitCode is what a command that makes transfers and nothing else
-// ends with: 0 when every path that the driver offers carries data correctly at
-// the speed of its links, or there is no pair of GPUs; 1 when some transfer fails
-// or is slow; 3 when some or all could not be tried.
+// TransfersExitCode is what a command that makes transfers and nothing else ends with: 0 when every path that the
+// driver offers carries data correctly at the speed of its links, or there is no pair of GPUs; 1 when some transfer
+// fails or is slow; 3 when some or all could not be tried.
 func TransfersExitCode(d *Document) int {
 	switch v := &d.Verdict; {
 	case d.failures(d.Transfers) > 0, countTransfers(d.Transfers, isSlow) > 0:

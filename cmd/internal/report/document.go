@@ -29,11 +29,9 @@ const Schema = "gpudoctor.report/v1"
 type Document struct {
 	Schema  string `json:"schema" jsonschema:"enum=gpudoctor.report/v1"` // Always "gpudoctor.report/v1".
 	Version string `json:"version"`                                      // The version of gpudoctor.
-	// RulesDigest names the built-in rules, tables, messages and remedies: it differs
-	// where any of them differs.
+	// RulesDigest names the built-in rules, tables, messages and remedies: it differs where any of them differs.
 	RulesDigest Digest `json:"rules_digest,omitempty"`
-	// Sources are what was examined: "this machine", or the files that were
-	// given.
+	// Sources are what was examined: "this machine", or the files that were given.
 	Sources []string `json:"sources"`
 	// Settings are the flags set in configuration files; absent if there are none.
 	Settings []settings.Setting `json:"settings,omitempty"`
@@ -48,24 +46,20 @@ type Document struct {
 	Areas []area.Line `json:"areas,omitempty"`
 	// Objects are the parts of files that were judged by themselves, the worst first; absent for a machine.
 	Objects []JudgedObject `json:"objects,omitempty"`
-	// Findings are the faults, most severe first; the consequences of a finding
-	// are listed in its explains.
+	// Findings are the faults, most severe first; the consequences of a finding are listed in its explains.
 	Findings []rules.Finding `json:"findings"`
 	// Waived are the findings that a waiver accepts for a time, most severe first. They
 	// do not count for the exit code.
 	Waived []waivers.Waived `json:"waived,omitempty"`
-	// UnusedWaivers are the waivers that match no finding of the rules that were
-	// judged.
+	// UnusedWaivers are the waivers that match no finding of the rules that were judged.
 	UnusedWaivers []waivers.Waiver  `json:"unused_waivers,omitempty"`
 	Advice        []remedies.Advice `json:"advice"` // The remedies, best first.
-	// Withheld is what the findings name and need not or must not be done here:
-	// what is already in effect, and what would take away a setting that another
-	// finding needs.
+	// Withheld is what the findings name and need not or must not be done here: what is already in effect, and what
+	// would take away a setting that another finding needs.
 	Withheld []remedies.Withheld `json:"withheld,omitempty"`
 	Passed   []string            `json:"passed"`  // The rules that found nothing wrong.
 	Skipped  []Skipped           `json:"skipped"` // The rules that could not be judged.
-	// NotApplicable are the rules that have nothing to judge here, each with
-	// the reason.
+	// NotApplicable are the rules that have nothing to judge here, each with the reason.
 	NotApplicable map[string]string `json:"not_applicable"`
 	// Unknown lists the facts that could not be read.
 	Unknown   []facts.Unknown `json:"unknown"`
@@ -74,16 +68,14 @@ type Document struct {
 	Collectives *probe.Collectives `json:"collectives,omitempty"`
 	// Job is what became of the processes of a job that failed, as logs tell.
 	Job *facts.Job `json:"job,omitempty"`
-	// Baseline is what became of the findings of an earlier report; absent unless one was
-	// given.
+	// Baseline is what became of the findings of an earlier report; absent unless one was given.
 	Baseline *Baseline    `json:"baseline,omitempty"`
 	Texts    []facts.Text `json:"texts,omitempty"` // The texts that were examined, and what each was taken for.
 	// Wanted are the texts that would decide what could not be judged, most useful
 	// first; absent if a machine was examined.
 	Wanted []Wanted `json:"wanted,omitempty"`
-	// Redacted says what was replaced by stand-ins: "names" for names of hosts,
-	// users, jobs and images, addresses, serial numbers and secrets, "secrets" for
-	// only secrets; absent if nothing was replaced.
+	// Redacted says what was replaced by stand-ins: "names" for names of hosts, users, jobs and images, addresses,
+	// serial numbers and secrets, "secrets" for only secrets; absent if nothing was replaced.
 	Redacted Redaction `json:"redacted,omitempty"`
 	Timing   Timing    `json:"timing"` // How long the run took. It differs from run to run.
 
@@ -109,8 +101,7 @@ type Skipped struct {
 	Rule string `json:"rule"`
 	// Missing says what the rule lacked, one line for each of lacks.
 	Missing []string `json:"missing"`
-	// Lacks is what it lacked: the path of each fact, why the fact is not
-	// known, and what the rule says of it.
+	// Lacks is what it lacked: the path of each fact, why the fact is not known, and what the rule says of it.
 	Lacks []rules.Missing `json:"lacks,omitempty"`
 	Fault bool            `json:"fault,omitempty"` // True where the rule itself is at fault.
 }
@@ -134,8 +125,7 @@ type Host struct {
 	Arch           string `json:"arch,omitempty"`
 	Distribution   string `json:"distribution,omitempty"`
 	Virtualization string `json:"virtualization,omitempty"` // The hypervisor that the machine runs on, or "none".
-	// Container is the container runtime around the process, "none", or
-	// empty when that is not known.
+	// Container is the container runtime around the process, "none", or empty when that is not known.
 	Container string `json:"container,omitempty"`
 	CPU       string `json:"cpu,omitempty"` // The processor's model.
 	// Driver is the GPU driver's version, CUDA the newest CUDA version it supports.

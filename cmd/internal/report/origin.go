@@ -24,10 +24,9 @@ func splitLine(source string) (text string, line int) {
 	return source[:at], line
 }
 
-// fillOrigins gives evidence the line of the text that its fact was read from.
-// A line is given only for the fact itself, never for what stands around it: two
-// facts of one GPU may come from two texts. What no line tells keeps the source
-// that the rule names.
+// fillOrigins gives evidence the line of the text that its fact was read from. A line is given only for the fact
+// itself, never for what stands around it: two facts of one GPU may come from two texts. What no line tells keeps the
+// source that the rule names.
 func fillOrigins(findings []rules.Finding, f *facts.Facts) []rules.Finding {
 	p := placesOf(f)
 	var walk func([]rules.Finding)

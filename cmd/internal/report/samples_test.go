@@ -336,8 +336,7 @@ func hostile() Input {
 	return in
 }
 
-// full is what the full probe found on two H200 joined by NVLink, and on host
-// memory of two NUMA nodes.
+// full is what the full probe found on two H200 joined by NVLink, and on host memory of two NUMA nodes.
 func full() Input {
 	in := healthy(2)
 	t := in.Facts.Transfers
@@ -422,8 +421,7 @@ func busyInPart() Input {
 	return in
 }
 
-// undecided has a finding behind which several things may lie, and nothing that
-// cures it as it stands.
+// undecided has a finding behind which several things may lie, and nothing that cures it as it stands.
 func undecided() Input {
 	in := low()
 	f := &in.Verdict.Findings[0]

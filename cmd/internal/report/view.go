@@ -197,9 +197,8 @@ func (f finding) Subjects() []string {
 	return lines.Map(f.All, func(one rules.Finding) string { return one.Subject })
 }
 
-// distinguish adds to titles that several groups have what the groups differ in: the
-// variable, what they are about, or else what they say. Alike groups are one, so that
-// something differs, if only how bad or how sure they are.
+// distinguish adds to titles that several groups have what the groups differ in: the variable, what they are about,
+// or else what they say. Alike groups are one, so that something differs, if only how bad or how sure they are.
 func distinguish(all []finding) {
 	type titled struct {
 		title  string

@@ -97,8 +97,7 @@ func rangesOf(names []string) string {
 	return "GPUs " + lines.Ranges(numbers)
 }
 
-// describeJoins notes for each GPU how it is joined to others: "NVLink 4 x18", "xGMI to
-// 7 GPUs".
+// describeJoins notes for each GPU how it is joined to others: "NVLink 4 x18", "xGMI to 7 GPUs".
 func (b *builder) describeJoins(all []Join) {
 	links, partners := map[string]int{}, map[string]int{}
 	for _, j := range all {

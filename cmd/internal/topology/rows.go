@@ -14,8 +14,7 @@ var (
 	ascii = strokes{"|- ", "`- ", "|  ", "   "}
 )
 
-// Rows lists the nodes from top to bottom, each with the lines before it. With plain
-// the lines are of ASCII.
+// Rows lists the nodes from top to bottom, each with the lines before it. With plain the lines are of ASCII.
 func (m *Machine) Rows(plain bool) []Row {
 	s := boxes
 	if plain {

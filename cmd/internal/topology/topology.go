@@ -1,6 +1,6 @@
-// Package topology is the picture of a machine: its NUMA nodes, root ports, PCIe
-// switches, GPUs and NICs, the links between them, and what is wrong where. It is
-// drawn as a tree of text for a terminal and as nested boxes for a page.
+// Package topology is the picture of a machine: its NUMA nodes, root ports, PCIe switches, GPUs and NICs, the links
+// between them, and what is wrong where. It is drawn as a tree of text, and as nested
+// boxes for a page.
 package topology
 
 import (
@@ -181,8 +181,7 @@ func compareAddresses(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
-// name names the GPUs: by the management library's index where each has one, else by
-// their place in the list.
+// name names the GPUs: by the management library's index where each has one, else by their place in the list.
 func (b *builder) name(gpus []string) {
 	slices.SortFunc(gpus, compareAddresses)
 	index := func(address string) *int {
@@ -262,9 +261,8 @@ func (b *builder) attach(above *Node, address string) {
 
 var bridgeNames = map[Kind]string{RootPort: "Root port", Switch: "Switch", Bridge: "Bridge"}
 
-// bridge is the kind of the i-th of the bridges above a device; empty for a
-// downstream port. Where config space cannot be read, the kinds follow from the
-// order, as a switch is an upstream port above a downstream port.
+// bridge names the i-th of the bridges above a device; empty for a downstream port. Where config space cannot be
+// read, the kinds follow from the order, as a switch is an upstream port above a downstream port.
 func (b *builder) bridge(ancestors []string, i int) Kind {
 	switch kind := b.device(ancestors[i]).PortType; {
 	case kind == "root-port" || kind == "" && i == 0:
@@ -277,8 +275,7 @@ func (b *builder) bridge(ancestors []string, i int) Kind {
 	return Bridge
 }
 
-// descend returns the node of that address below another one, and draws it where it
-// is not there yet.
+// descend returns the node of that address below another one, and draws it where it is not there yet.
 func (b *builder) descend(above, n *Node, port string) *Node {
 	if have := b.nodes[n.Address]; have != nil {
 		return have
@@ -312,8 +309,7 @@ func (b *builder) link(address, port string, above *Node) *Link {
 	return l
 }
 
-// pcie is what a function says of its link. The management library tells of a GPU
-// whose config space cannot be read.
+// pcie is what a function says of its link. The management library tells of a GPU whose config space cannot be read.
 func (b *builder) pcie(address string) facts.PCIeLink {
 	if l := b.device(address).Link; l != nil && l.Width > 0 && l.SpeedGTs > 0 {
 		return *l
@@ -328,9 +324,8 @@ func (b *builder) pcie(address string) facts.PCIeLink {
 	return facts.PCIeLink{}
 }
 
-// describe says how fast a link is and how fast it could be. A GPU that is idle lowers
-// its speed and not its width: unless a fault lies on the link, the speed is the one
-// that both ends can do.
+// describe says how fast a link is and how fast it could be. A GPU that is idle lowers its speed and not its width:
+// unless a fault lies on the link, the speed is the one that both ends can do.
 func (b *builder) describe(l *Link, lower, upper facts.PCIeLink) {
 	if lower.SpeedGTs == 0 || lower.Width == 0 {
 		return
@@ -367,8 +362,7 @@ func rate(gbps float64) string {
 	return fmt.Sprintf("%.*f GB/s", digits, gbps)
 }
 
-// model is the model of a GPU; where all have the same, which is said elsewhere, its
-// memory.
+// model is the model of a GPU; where all have the same, which is said elsewhere, its memory.
 func (b *builder) model(address string) string {
 	g := b.facts.GPUs.At(address)
 	switch {

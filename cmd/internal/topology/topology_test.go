@@ -70,8 +70,7 @@ func TestTree(t *testing.T) {
 	expect.NoDiff(t, want, text(m), "it")
 }
 
-// TestUnreadPorts checks that the kinds of bridges follow from their order where config
-// space cannot be read.
+// TestUnreadPorts checks that the kinds of bridges follow from their order where config space cannot be read.
 func TestUnreadPorts(t *testing.T) {
 	a, b, c := "0000:00:01.0", "0000:01:00.0", "0000:02:00.0"
 	unread := func(address string, ancestors ...string) facts.PCIDevice {

@@ -41,11 +41,8 @@ func noLaunch(f *facts.Facts) error {
 		}
 	}
 	err := errNone
-	for _, t := range f.Texts {
-		if len(t.Kinds) > 0 {
-			err = fmt.Errorf("%w: %s was recognized as %s", errNone, t.Name, t.Kinds[0].Kind)
-			break
-		}
+	if i := slices.IndexFunc(f.Texts, func(t facts.Text) bool { return len(t.Kinds) > 0 }); i >= 0 {
+		err = fmt.Errorf("%w: %s was recognized as %s", errNone, f.Texts[i].Name, f.Texts[i].Kinds[0].Kind)
 	}
 	return complaint.Hinted(err, Takes, "gpudoctor texts lists what is recognized and how to produce it")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -122,16 +123,14 @@ func Evaluate(ctx context.Context, set *rules.Set, all []report.Part, opts rules
 // judge a unit is skipped.
 func joined(all []report.Part, verdicts []*rules.Result) *rules.Result {
 	result := &rules.Result{NotApplicable: map[string]string{}}
-	skipped := map[string]*rules.Skipped{}
-	passed, found := map[string]bool{}, map[string]bool{}
+	skipped, passed, found := map[string]*rules.Skipped{}, map[string]bool{}, map[string]bool{}
 	for i := range all {
 		u, v := &all[i], verdicts[i]
 		for _, f := range v.Findings {
-			if elsewhere(u, f) {
-				continue // It is one of the nodes of Slurm.
+			if !elsewhere(u, f) { // Else it is one of the nodes of Slurm.
+				result.Findings = append(result.Findings, f.In(&u.Object))
+				found[f.Rule] = true
 			}
-			result.Findings = append(result.Findings, f.In(&u.Object))
-			found[f.Rule] = true
 		}
 		for _, id := range v.Passed {
 			passed[id] = true
@@ -143,27 +142,19 @@ func joined(all []report.Part, verdicts []*rules.Result) *rules.Result {
 			}
 			whole := skipped[s.Rule]
 			whole.Fault = whole.Fault || s.Fault
-			for _, m := range s.Missing {
-				if !slices.Contains(whole.Missing, m) {
-					whole.Missing = append(whole.Missing, m)
-				}
-			}
+			whole.Missing = lines.Unique(append(whole.Missing, s.Missing...))
 		}
 		maps.Copy(result.NotApplicable, v.NotApplicable)
 	}
 	for _, id := range slices.Sorted(maps.Keys(skipped)) {
 		result.Skipped = append(result.Skipped, *skipped[id])
-		delete(result.NotApplicable, id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(passed)) {
 		if !found[id] && skipped[id] == nil {
 			result.Passed = append(result.Passed, id)
 		}
-		delete(result.NotApplicable, id)
 	}
-	for id := range found {
-		delete(result.NotApplicable, id)
-	}
+	maps.DeleteFunc(result.NotApplicable, func(id, _ string) bool { return found[id] || passed[id] || skipped[id] != nil })
 	slices.SortStableFunc(result.Findings, rules.Finding.Compare)
 	return result
 }
@@ -204,14 +195,11 @@ func Accepted(all []report.Part) []waivers.Waiver {
 	var accepted []waivers.Waiver
 	for i := range all {
 		u := &all[i]
-		for _, l := range u.Facts.Launches {
+		for _, l := range lines.Filter(u.Facts.Launches, func(l facts.Launch) bool { return l.Source == u.File }) {
 			for _, i := range l.Ignored {
-				w := waivers.Waiver{Rule: i.Rule, Reason: i.Reason, Path: u.File, Object: u.Name, File: l.Source, Line: i.Line, In: &u.Object}
-				if l.Source == u.File && !slices.Contains(accepted, w) {
-					accepted = append(accepted, w)
-				}
+				accepted = append(accepted, waivers.Waiver{Rule: i.Rule, Reason: i.Reason, Path: u.File, Object: u.Name, File: l.Source, Line: i.Line, In: &u.Object})
 			}
 		}
 	}
-	return accepted
+	return lines.Unique(accepted)
 }

@@ -32,10 +32,9 @@ const (
 	UntilBoot = "until the next boot"
 )
 
-// Instructions turns a remedy's machine-readable form into lines. Those of
-// primary are to be carried out; those of others say the same, or what is
-// left to do, for a container runtime or a scheduler. runs is the one of these
-// by which the job is known to be started, and comes first.
+// Instructions turns a remedy's machine-readable form into lines. Those of primary are to be carried out; those of
+// others say the same, or what is left to do, for a container runtime or a scheduler. runs is the one of these by
+// which the job is known to be started, and comes first.
 func Instructions(a remedies.Apply, runs string) (primary, others []Instruction) {
 	set := lines.Map(slices.Sorted(maps.Keys(a.Environment)), func(name string) string {
 		return "export " + remedies.Quote(name) + "=" + remedies.Quote(a.Environment[name])

@@ -42,8 +42,7 @@ type Line struct {
 	State State `json:"state"`
 	// Summary holds the facts that tell, what was found, or why it is unknown.
 	Summary string `json:"summary"`
-	// Rules are the rules that gave the state: those with findings, or those that were not
-	// judged.
+	// Rules are the rules that gave the state: those with findings, or those that were not judged.
 	Rules []string `json:"rules,omitempty"`
 }
 

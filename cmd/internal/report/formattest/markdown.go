@@ -23,9 +23,8 @@ var links = lazy.New(`^https?://`)
 // cell matches a cell as cmark-gfm counts them, with the bar at its end: a backslash takes the next character.
 var cell = lazy.New(`(?:[^|\\]|\\.)*\|`)
 
-// MarkdownFaults lists what is wrong with a report in GitHub's Markdown: HTML that it does not write
-// itself, links, images, parts that are not closed, and tables whose rows differ from their
-// head.
+// MarkdownFaults lists what is wrong with a report in GitHub's Markdown: HTML that it does not write itself, links,
+// images, parts that are not closed, and tables whose rows differ from their head.
 func MarkdownFaults(source []byte) []string {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }

@@ -12,9 +12,8 @@ func Inline(s string) string {
 	return inlineReplacer.Replace(Printable(s, false))
 }
 
-// inlineReplacer escapes the punctuation that Markdown gives a meaning inside
-// a line. An empty HTML comment keeps trackers from making a link or a
-// mention of what stands around it.
+// inlineReplacer escapes the punctuation that Markdown gives a meaning inside a line. An empty HTML comment keeps
+// trackers from making a link or a mention of what stands around it.
 var inlineReplacer = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", `*`, `\*`, `_`, `\_`, `[`, `\[`, `]`, `\]`, `~`, `\~`, `|`, `\|`, `#`, `\#`,
 	`<`, `&lt;`, `>`, `&gt;`, `&`, `&amp;`, `@`, `@<!-- -->`, `://`, `:<!-- -->//`,

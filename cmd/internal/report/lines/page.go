@@ -106,9 +106,8 @@ func Wrap(s string, width int) []string {
 	return append(all, line)
 }
 
-// Paragraphs breaks a text like Wrap, and where it has line breaks of its own.
-// What a line is indented by stays, as far as half of the width. Each line is
-// safe to print.
+// Paragraphs breaks a text like Wrap, and where it has line breaks of its own. What a line is indented by stays, as
+// far as half of the width. Each line is safe to print.
 func Paragraphs(s string, width int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimRight(s, " \t\r\n"), "\n") {
@@ -129,8 +128,7 @@ func Cut(most int, s string) string {
 	return s
 }
 
-// Pad fills a string up to a width with blanks, on its left if the width is
-// negative.
+// Pad fills a string up to a width with blanks, on its left if the width is negative.
 func Pad(s string, width int) string {
 	if width < 0 {
 		return strings.Repeat(" ", max(0, -width-utf8.RuneCountInString(s))) + s

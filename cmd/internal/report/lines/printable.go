@@ -14,8 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 )
 
-// MaxField bounds how much of one string from the machine is printed, in
-// characters; JSON holds the whole of it.
+// MaxField bounds how much of one string from the machine is printed, in characters; JSON holds the whole of it.
 const MaxField = 2000
 
 // Printable makes a string safe to show on a terminal: control characters, marks that turn the direction of writing, characters
@@ -100,9 +99,8 @@ func copied[T any](v T, text func(string) string, fill bool) T {
 	return walk(reflect.ValueOf(&v).Elem()).Interface().(T) //nolint:forcetypeassert // The copy has the type.
 }
 
-// JSON encodes a value as indented JSON that is safe to show on a
-// terminal: every character that does not print is escaped, which changes
-// nothing for a program that decodes it.
+// JSON encodes a value as indented JSON that is safe to show on a terminal: every character that does not print is
+// escaped, which changes nothing for a program that decodes it.
 func JSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
