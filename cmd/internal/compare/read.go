@@ -21,17 +21,13 @@ func IsReport(head []byte) bool { return reportHead.Get().Match(head) }
 // ReadReport decodes a report in JSON. Fields that it does not know are ignored: new optional
 // ones may come at any time.
 func ReadReport(name string, data []byte) (*report.Document, error) {
-	var head struct {
-		Schema string `json:"schema"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	if head.Schema != report.Schema {
-		return nil, fmt.Errorf("read %s: %w: its schema is %q, and this one reads %q", name, ErrNewer, head.Schema, report.Schema)
-	}
 	d := &report.Document{}
-	if err := json.Unmarshal(data, d); err != nil {
+	err := json.Unmarshal(data, d)
+	_, isJSON := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case (err == nil || isJSON) && d.Schema != report.Schema:
+		return nil, fmt.Errorf("read %s: %w: its schema is %q, and this one reads %q", name, ErrNewer, d.Schema, report.Schema)
+	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	return d, nil

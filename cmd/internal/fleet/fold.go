@@ -86,10 +86,7 @@ func Fold(r *Reading, expected []string, version string) *Fleet {
 // worse is the exit code that says more: findings, then what could not be judged.
 func worse(a, b int) int {
 	order := []int{0, exitUnknown, exitFindings}
-	if slices.Index(order, b) > slices.Index(order, a) {
-		return b
-	}
-	return a
+	return order[max(slices.Index(order, a), slices.Index(order, b), 0)]
 }
 
 func causesOf(nodes []*Node) []Cause {

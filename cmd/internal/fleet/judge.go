@@ -90,7 +90,7 @@ func traitsOf(nodes []*Node) []facts.FleetTrait {
 	values := map[compared]map[string][]string{}
 	add := func(n *Node, trait, value string) {
 		of := compared{trait: trait}
-		if likeHardware(trait) {
+		if rowOf(trait).LikeHardware {
 			of.hardware = n.Hardware
 		}
 		if values[of] == nil {
@@ -117,22 +117,15 @@ func traitsOf(nodes []*Node) []facts.FleetTrait {
 	return all
 }
 
+// rowOf is what the table says of a trait. Of what the table lacks, all but variables and subnets is compared between nodes with the same
+// GPUs only.
 func rowOf(trait string) data.FleetTrait {
 	rows := data.Fleet().Traits
 	if i := slices.IndexFunc(rows, func(r data.FleetTrait) bool { return r.Name == trait }); i >= 0 {
 		return rows[i]
 	}
-	return data.FleetTrait{}
-}
-
-// likeHardware reports whether a trait is compared between nodes with the same GPUs only: it is what the table says, and
-// is true of what the table lacks, but for variables and subnets.
-func likeHardware(trait string) bool {
-	if row := rowOf(trait); row.Name != "" {
-		return row.LikeHardware
-	}
 	_, variable := data.Variables().Known[trait]
-	return !variable && !strings.HasPrefix(trait, rules.TraitSubnet)
+	return data.FleetTrait{LikeHardware: !variable && !strings.HasPrefix(trait, rules.TraitSubnet)}
 }
 
 // valuesOf are the values of a trait, the most frequent first. The nodes of a value are named unless it is the expected
