@@ -332,6 +332,7 @@ func unused(w waivers.Waiver) string {
 // Redaction says what in a report stand-ins took the place of.
 type Redaction string
 
+// What stand-ins may take the place of.
 const (
 	// RedactedNames are names of hosts, users, jobs and images, addresses, serial
 	// numbers and secrets.
