@@ -513,6 +513,6 @@ var (
 		`time(?:d)?[ -]?out|collective|all_?reduce|all_?gather|process group|default group|\bpeer|p2p|nvlink|rank \d+ |world[ _]size|` +
 		`root cause|see (?:the )?(?:stack trace|log|above|error)|worker\w* (?:failed|died)|background process`)
 	machineClass = lazy.New(`(?i)interrupt|^empty$|permission`)
-	machineWords = lazy.New(`(?i)shared memory|/dev/|/sys/|/proc/|\bshm|memlock|\bmemory\b|too many open files|resource temporarily|cannot allocate|not permitted|permission denied|` +
+	machineWords = lazy.New(`(?i)shared memory|(?:^|[^\w./-])/(?:dev|sys|proc)/|\bshm|memlock|\bmemory\b|too many open files|resource temporarily|cannot allocate|not permitted|permission denied|` +
 		`\.so\b|undefined symbol|glibc|shared object|dataloader worker|worker\w* (?:process|exited|proc)|exited unexpectedly|terminated|killed|signal`)
 )

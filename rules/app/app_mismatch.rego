@@ -194,6 +194,19 @@ signs contains {
 	not logs.rank_failed
 }
 
+# Several processes of one launch believe to be the only one.
+signs contains {
+	"message": sprintf("The launcher started %d processes, and %d of them say that they are the only rank: each does all of the work by itself. Their MPI does not match the launcher (mpirun of another installation, srun without the right --mpi), or what the launcher tells them in the environment was cleared (env -i, sudo)", [started, m.count]),
+	"confidence": "likely",
+	"messages": {m},
+	"remedies": ["correct-launch", "fix-application"],
+} if {
+	some m in logs.by_id["rank-alone"]
+	m.count > 1
+	started := max({l.processes | some l in logs.launches})
+	started >= m.count
+}
+
 # Each process of a test believes to be the only one.
 signs contains {
 	"message": sprintf("%d processes of %s call themselves rank 0: each runs the test separately, on the same first GPUs, and nothing is measured between them. The program was built without MPI (make clean; make MPI=1), or its MPI does not match the launcher (mpirun of another installation, srun without the right --mpi)", [b.jobs, b.tool]),

@@ -89,6 +89,7 @@ test_fires if {
 		[object.union(log([object.union(expired("60000", 30), {"rank": 0})]), waiting(1, 2)), ["high", "possible", "fix-application"], "A rank (1) whose watchdog does not report it"],
 		[object.union(log([expired("600000", 30)]), waiting(3, 4)), ["high", "possible", "fix-application"], "A rank (3) whose"],
 		[object.union(log([expired("600000", 30)]), waiting(2, 4)), ["high", "possible", "fix-application"], "A rank (2 and 3) whose"],
+		[object.union({"launches": [{"processes": 4}]}, log([object.union(message("rank-alone", {}), {"count": 4})])), ["high", "likely", "correct-launch"], "4 of them say"],
 		[{"benchmarks": [table]}, ["high", "confirmed", "fix-application"], "6 processes of nccl-tests call themselves rank 0"],
 		[
 			progress([stopped(0, 7, "ALLREDUCE"), stopped(1, 9, "BROADCAST")], gave_up_early),
@@ -120,6 +121,7 @@ test_silent if {
 		log([status(0, "0", "12", "11"), status(1, "0", "12", "11")]),
 		log([expired("600000", 30)]),
 		{"benchmarks": [object.remove(table, ["jobs"])]},
+		object.union({"launches": [{"processes": 4}]}, log([message("rank-alone", {})])),
 		# Where every rank came to the collective, none was late.
 		progress(together, gave_up_early),
 		progress(together, []),

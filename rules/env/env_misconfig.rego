@@ -12,7 +12,7 @@
 #   severity: low
 #   confidence: likely
 #   needs: [env.variables]
-#   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, correct-launch, other]
+#   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, correct-launch, fix-application, other]
 #   explains: [restricts > collective-slow, differs > nccl-version-mismatch, differs > wrong-nic/intruder,
 #     differs > collective-hang, differs > app-mismatch/waited, differs > failure-area, differs > job-failed]
 #   since: "0.1"

@@ -131,6 +131,12 @@ missing contains {"fact": "gpudirect.nics", "words": "a NIC refused memory of a 
 }
 
 asks contains "nics.modules" if count(union({rdma.direct_channels, gpudirect.registered, gpudirect.refused})) == 0
+
+asks contains "pci" if {
+	some p in gpudirect.pairs
+	gpudirect.lasting(p.gpu[gpudirect.ways[_]])
+}
+
 asks contains "gpus.driver.open" if untried
 asks contains "host.kernel" if untried
 asks contains "nics.rdma[].state" if rdma.peermem_absent

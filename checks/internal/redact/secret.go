@@ -156,7 +156,7 @@ func (s setting) secret(value string) bool {
 const Withheld = "set"
 
 // SecretVariable reports whether a variable's name says that its value is a secret (NVIDIA_API_KEY). A small number
-// is none: NCCL_IB_PKEY is an index.
+// is not: NCCL_IB_PKEY is an index.
 func SecretVariable(name, value string) bool {
 	return setting{name: name, sign: '=', quoted: true}.secret(value)
 }
