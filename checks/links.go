@@ -334,7 +334,7 @@ func (t *topology) hops(d *facts.PCIDevice, roles []role, shared int) []hop {
 	return hops
 }
 
-// narrowest returns the slowest link of a path; nil if one does not report its speed, or there is none.
+// narrowest returns the slowest link of a path; nil if the path has no link, or one does not report its speed.
 func narrowest(hops []hop) *facts.NarrowestLink {
 	var slowest *facts.NarrowestLink
 	best := math.Inf(1)

@@ -194,7 +194,7 @@ signs contains {
 	not logs.rank_failed
 }
 
-# Several processes of one launch believe to be the only one.
+# Several processes of one launch say that each is the only rank.
 signs contains {
 	"message": sprintf("The launcher started %d processes, and %d of them say that they are the only rank: each does all of the work by itself. Their MPI does not match the launcher (mpirun of another installation, srun without the right --mpi), or what the launcher tells them in the environment was cleared (env -i, sudo)", [started, m.count]),
 	"confidence": "likely",
@@ -207,7 +207,7 @@ signs contains {
 	started >= m.count
 }
 
-# Each process of a test believes to be the only one.
+# Each process of a test believes that it is the only one.
 signs contains {
 	"message": sprintf("%d processes of %s call themselves rank 0: each runs the test separately, on the same first GPUs, and nothing is measured between them. The program was built without MPI (make clean; make MPI=1), or its MPI does not match the launcher (mpirun of another installation, srun without the right --mpi)", [b.jobs, b.tool]),
 	"confidence": "confirmed",

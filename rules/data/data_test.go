@@ -261,7 +261,7 @@ func TestKnownFaults(t *testing.T) {
 	}]("known_faults").Rows
 	ids := map[string]bool{}
 	for _, row := range rows {
-		expect.That(t, !ids[row.ID] && id.MatchString(row.ID), "the id %q is there twice, or is none", row.ID)
+		expect.That(t, !ids[row.ID] && id.MatchString(row.ID), "the id %q is not unique, or has another form", row.ID)
 		ids[row.ID] = true
 	}
 	for _, row := range rows {
@@ -271,7 +271,7 @@ func TestKnownFaults(t *testing.T) {
 		check(slices.Contains([]string{"nccl", "rccl", "rocm"}, row.Library), "library %q", row.Library)
 		check(version.MatchString(row.Since) && version.MatchString(row.Fixed) && (row.Since == "" || row.Since != row.Fixed), "no version has it: %q to %q", row.Since, row.Fixed)
 		check(slices.Contains([]string{"", "hang", "stall", "crash", "corrupt", "fail"}, row.Symptom), "symptom %q", row.Symptom)
-		check(row.Lacks == "" && !row.Telltale || len(row.Said) != 0, "lacks or telltale needs a message, and there is none")
+		check(row.Lacks == "" && !row.Telltale || len(row.Said) != 0, "lacks or telltale needs a message")
 		check(row.Said == nil || row.Symptom == "", "a message and a symptom: the message alone counts")
 		check(len(row.Said)+len(row.When) != 0 || row.Symptom != "", "nothing shows it")
 		check(row.Confidence != "" && row.What != "" && len(row.Remedies) != 0 && row.Source != "", "something is missing")
