@@ -45,7 +45,6 @@ var forPeople = map[string]string{
 	"facts.NarrowestLink.At":          "which link bounds a path",
 	"facts.RASBlock.Deferred":         "the rule amd-gpu-fault reads it by the name of the field",
 	"facts.Clock.Synchronized":        "the rule nodes-differ reads it by its path in rules/data/fleet.yaml",
-	"facts.Communicator.Incomplete":   "which ranks did not come up: where to look next",
 	"facts.Facts.Schema":              "the version of the document, without which it is refused",
 	"facts.GPU.VBIOS":                 identity,
 	"facts.HostFacts.Clock":           "the rule nodes-differ reads it by its path in rules/data/fleet.yaml",
