@@ -225,14 +225,14 @@ func TestFold(t *testing.T) {
 		findings []Finding
 		want     []string // rule/severity/confidence(consequences)
 	}{
-		"none":                 {},
-		"alone":                {[]Finding{f("broken", High, Likely)}, []string{"broken/high/likely()"}},
-		"under its cause":      {[]Finding{f("acs", High, Likely, one), f("broken", Critical, Confirmed, one, two)}, []string{"acs/critical/confirmed(broken)"}},
-		"of another GPU":       {[]Finding{f("acs", High, Likely, one), f("broken", Critical, Confirmed, two)}, []string{"broken/critical/confirmed()", "acs/high/likely()"}},
-		"of the whole host":    {[]Finding{f("acs", High, Likely), f("broken", Critical, Likely, two)}, []string{"acs/critical/likely(broken)"}},
-		"through another rule": {[]Finding{f("acs", High, Likely, one), f("slow", Medium, Confirmed, one)}, []string{"acs/high/confirmed(slow)"}},
-		"at two removes":       {[]Finding{f("acs", High, Likely, one), f("broken", High, Likely, one, two), f("slow", Medium, Likely, two, three)}, []string{"acs/high/likely(broken slow)"}},
-		"the surer cause":      {[]Finding{f("bios", Critical, Possible, one), f("acs", High, Likely, one), f("broken", Low, Likely, one)}, []string{"acs/high/likely(broken)", "bios/critical/possible()"}},
+		"none":              {},
+		"alone":             {[]Finding{f("broken", High, Likely)}, []string{"broken/high/likely()"}},
+		"under its cause":   {[]Finding{f("acs", High, Likely, one), f("broken", Critical, Confirmed, one, two)}, []string{"acs/critical/confirmed(broken)"}},
+		"of another GPU":    {[]Finding{f("acs", High, Likely, one), f("broken", Critical, Confirmed, two)}, []string{"broken/critical/confirmed()", "acs/high/likely()"}},
+		"of the whole host": {[]Finding{f("acs", High, Likely), f("broken", Critical, Likely, two)}, []string{"acs/critical/likely(broken)"}},
+		"not what a rule without a finding explains": {[]Finding{f("acs", High, Likely, one), f("slow", Medium, Confirmed, one)}, []string{"acs/high/likely()", "slow/medium/confirmed()"}},
+		"at two removes":  {[]Finding{f("acs", High, Likely, one), f("broken", High, Likely, one, two), f("slow", Medium, Likely, two, three)}, []string{"acs/high/likely(broken slow)"}},
+		"the surer cause": {[]Finding{f("bios", Critical, Possible, one), f("acs", High, Likely, one), f("broken", Low, Likely, one)}, []string{"acs/high/likely(broken)", "bios/critical/possible()"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -28,34 +28,35 @@ func fold(findings []Finding, rules []Rule) []Finding {
 // underCauses puts each finding that is a consequence of another under that finding, and
 // returns the causes.
 //
-// A finding is a consequence when the other's rule explains its rule, directly
-// or through other rules, and the two share a GPU; a finding that names no
+// A finding is a consequence when the other's rule explains its rule, or that of a
+// finding which explains it in turn, and the two share a GPU; a finding that names no
 // GPU concerns the whole host and shares all GPUs. It is one as well when its rule has
 // own_log and the other quotes a cause from the log of the probe's library. If several could be its
 // cause, it goes under the one that ranks highest. A cause is as severe as the
 // worst of its consequences, and confirmed if one of them is: what was
 // measured there is an effect of the cause.
 func underCauses(findings []Finding, rules []Rule) []Finding {
-	explains := closure(rules)
+	explains := directly(rules)
 	ownLog, lastResort := map[string]bool{}, lastResorts(rules)
 	for _, r := range rules {
 		ownLog[r.ID] = r.OwnLog
 	}
-	effects := make([][2]map[string]bool, len(findings)) // Of the rule of each, and of its kind.
+	effects := make([][]string, len(findings)) // Of the rule of each, and of its kind.
 	for i, f := range findings {
-		effects[i] = [2]map[string]bool{explains[f.Rule], explains[f.key()]}
+		effects[i] = slices.Concat(explains[f.Rule], explains[f.key()])
 	}
 	parent := make([]int, len(findings))
 	for i := range findings {
 		f, kind := &findings[i], findings[i].key()
 		parent[i] = -1
 		for at := range findings {
-			cause, rule, own := &findings[at], effects[at][0], effects[at][1]
+			cause := &findings[at]
 			quotes := ownLog[f.Rule] && cause.OwnLog && !lastResort[cause.Rule] && !ownLog[cause.Rule]
 			if cause.Past && !f.Past { // What is past does not explain what is not.
 				continue
 			}
-			if (quotes || rule[f.Rule] || rule[kind] || own[f.Rule] || own[kind]) && cause.sharesGPU(f) {
+			explained := slices.Contains(effects[at], f.Rule) || slices.Contains(effects[at], kind)
+			if (quotes || explained) && cause.sharesGPU(f) {
 				parent[i] = at
 				break
 			}

@@ -45,17 +45,6 @@ func ruleOf(key string) string {
 	return rule
 }
 
-// closure lists, for each rule and kind of finding, its consequences, at any
-// distance.
-func closure(rules []Rule) map[string]map[string]bool {
-	direct := directly(rules)
-	all := make(map[string]map[string]bool, len(direct))
-	for cause := range direct {
-		all[cause] = reached(cause, func(key string) []string { return slices.Concat(direct[key], direct[ruleOf(key)]) })
-	}
-	return all
-}
-
 // reached are the keys to which next leads from a start, at any distance; the start
 // itself if a path leads back.
 func reached(start string, next func(key string) []string) map[string]bool {

@@ -61,14 +61,16 @@ func TestEvidenceKinds(t *testing.T) {
 	}
 }
 
-// TestFoldAtDistance checks that what a consequence explains goes under its cause too,
-// where the consequence itself was not found.
+// TestFoldAtDistance checks that what a consequence explains goes under its cause too, and only where the consequence
+// itself was found.
 func TestFoldAtDistance(t *testing.T) {
 	t.Parallel()
 	rules := []Rule{{ID: "a", Explains: []string{"b/x"}}, {ID: "b", Explains: []string{"x > c", "d"}}, {ID: "c"}, {ID: "d"}}
 	for _, effect := range []string{"c", "d"} {
-		got := fold([]Finding{{Rule: "a", Severity: High}, {Rule: effect, Severity: High}}, rules)
+		a, b, last := Finding{Rule: "a", Severity: High}, Finding{Rule: "b", ID: "x", Severity: High}, Finding{Rule: effect, Severity: High}
+		got := fold([]Finding{a, b, last}, rules)
 		expect.That(t, len(got) == 1 && got[0].Rule == "a", "%s: %v", effect, got)
+		expect.That(t, len(fold([]Finding{a, last}, rules)) == 2, "%s is explained by what was not found", effect)
 	}
 }
 

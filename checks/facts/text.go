@@ -206,6 +206,8 @@ type Job struct {
 	// First is the end that the others follow, and Alike are the other ranks that ended so.
 	First *Death `json:"first,omitempty"`
 	Alike []int  `json:"alike,omitempty"`
+	// Unexplained is an exception that ended a process, where the texts hold no complaint and no other end.
+	Unexplained *Death `json:"unexplained,omitempty"`
 	// Lost is the process of which others say that it is gone, if nothing else tells why.
 	Lost *Lost `json:"lost,omitempty"`
 }

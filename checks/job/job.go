@@ -48,7 +48,7 @@ func (s *story) blame(j *facts.Job) {
 	}
 	j.First = s.first(own)
 	if j.First == nil {
-		j.Lost = s.lost()
+		j.Lost, j.Unexplained = s.lost(), s.unexplained()
 		return
 	}
 	alike := map[int]bool{}
@@ -296,6 +296,10 @@ func sameRank(a, b *int) bool { return a == b || a != nil && b != nil && *a == *
 // byItself reports whether the program brought an end on itself.
 func (s *story) byItself(d *facts.Death) bool {
 	switch {
+	case d.What == "exception" && s.executed(d):
+		return false
+	case executors[d.Reporter]:
+		return !s.outOfMemory()
 	case d.What == "exception":
 		return s.cameThrough(d) && itsOwn(printed(d)) && !slices.ContainsFunc(d.Behind, func(b string) bool { return !itsOwn(b) }) && !s.claimed(d, "")
 	case d.Reporter == "kernel": // A process of whatever program; of the job, where that lost one.
@@ -315,6 +319,17 @@ func (s *story) byItself(d *facts.Death) bool {
 	}
 	return !slices.ContainsFunc(s.facts.Logs.Deaths, func(o facts.Death) bool {
 		return o.What == "exception" && s.cameThrough(&o) && !launchers[leaf(o.Class)]
+	})
+}
+
+// executors are the programs that miss one of their workers and do not know how it ended. What they raise then is a
+// consequence.
+var executors = map[string]bool{"vllm": true, "sglang": true}
+
+// executed reports whether an exception follows on an executor's report that a worker is gone.
+func (s *story) executed(d *facts.Death) bool {
+	return slices.ContainsFunc(s.ends, func(e *facts.Death) bool {
+		return executors[e.Reporter] && e.Line < d.Begins && s.inOrder(e.Source, e.Line, d)
 	})
 }
 
@@ -443,6 +458,17 @@ func (s *story) lost() *facts.Lost {
 		return nil
 	}
 	return &l
+}
+
+// unexplained is the first exception that ended a process, where nothing else is known to be wrong.
+func (s *story) unexplained() *facts.Death {
+	i := slices.IndexFunc(s.facts.Logs.Deaths, func(d facts.Death) bool {
+		return d.What == "exception" && (d.Uncaught || d.TopLevel) && d.Class != "KeyboardInterrupt" && s.cameThrough(&d) && !s.over(&d)
+	})
+	if i < 0 || len(s.complaints) > 0 {
+		return nil
+	}
+	return &s.facts.Logs.Deaths[i]
 }
 
 func printed(d *facts.Death) string { return d.Class + ": " + d.Said }

@@ -74,6 +74,7 @@ func TestFirst(t *testing.T) {
 	wait.Rank, other.Line = new(int), 35
 	gone, follows := lost, said("nccl-system-error", "category", 6)
 	gone.Rank, follows.Rank = new(int), new(int)
+	executor := with(ended("exit", "", -1, 2), func(d *facts.Death) { d.Reporter = "vllm" })
 	killedProcess := func(class string) facts.Death {
 		return with(ended("signal", class, -1, 1), func(d *facts.Death) { d.PID = 12 })
 	}
@@ -90,6 +91,8 @@ func TestFirst(t *testing.T) {
 		"SIGSEGV":                             {deaths: []facts.Death{ended("signal", "SIGSEGV", -1, -1)}, class: "SIGSEGV", rank: -1},
 		"SIGKILL":                             {deaths: []facts.Death{ended("signal", "SIGKILL", -1, -1)}, class: "SIGKILL", rank: -1},
 		"SIGKILL without memory":              {deaths: []facts.Death{ended("signal", "SIGKILL", -1, -1)}, oom: true},
+		"an executor's exception":             {deaths: []facts.Death{with(raised("RuntimeError", "cancelled"), func(d *facts.Death) { d.Begins, d.Line = 45, 46 }), executor}, oom: true},
+		"an executor's worker":                {deaths: []facts.Death{executor}, rank: 2},
 		"SIGTERM of the launcher":             {deaths: []facts.Death{ended("signal", "SIGTERM", -1, 1)}},
 		"SIGTERM first":                       {deaths: []facts.Death{with(ended("signal", "SIGTERM", -1, 1), first)}, class: "SIGTERM", rank: 1},
 		"SIGHUP first":                        {deaths: []facts.Death{with(ended("signal", "SIGHUP", -1, 1), first)}, class: "SIGHUP", rank: 1},
@@ -154,6 +157,20 @@ func TestFirst(t *testing.T) {
 			expect.That(t, d.Class == c.class && rank == c.rank, "%s: %s of rank %d, want %s of %d", name, d.Class, rank, c.class, c.rank)
 		}
 	}
+}
+
+// TestUnexplained checks that an exception which ended a process is told where nothing else says why.
+func TestUnexplained(t *testing.T) {
+	t.Parallel()
+	of := func(change func(*facts.Death), messages ...facts.Message) bool {
+		d := with(raised("RuntimeError", "CUDA timed out"), change)
+		return Of(&facts.Facts{Texts: []facts.Text{{Name: "a.log", Lines: 50}}, Logs: &facts.LogFacts{Deaths: []facts.Death{d}, Messages: messages}}).Unexplained != nil
+	}
+	atTop := func(d *facts.Death) { d.Uncaught, d.TopLevel = false, true }
+	expect.That(t, of(func(*facts.Death) {}) && of(atTop), "an exception is not told")
+	expect.That(t, !of(func(d *facts.Death) { d.Uncaught = false }), "one that may have been caught is told")
+	expect.That(t, !of(func(d *facts.Death) { d.Class = "KeyboardInterrupt" }), "one by a person is told")
+	expect.That(t, !of(func(d *facts.Death) { d.StepsAfter = facts.EndedWell }) && !of(atTop, said("torch-store-closed", "consequence", 5)), "one that is over, or explained, is told")
 }
 
 // TestFar checks that far from the end of a text only a failure shows that nobody caught an exception.

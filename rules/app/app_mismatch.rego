@@ -14,12 +14,13 @@
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [fix-application, correct-launch, nccl-timeout, open-firewall, other]
-#   explains: [left > app-failure/lost]
+#   explains: [left > app-failure/lost, first-twice > env-misconfig/port-taken]
 #   profiles: [training]
 #   since: "0.1"
 package gpudoctor.rules.app_mismatch
 
 import data.gpudoctor.lib.collectives
+import data.gpudoctor.lib.connections
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.tables.thresholds
@@ -192,6 +193,36 @@ signs contains {
 } if {
 	l := sort(left)[0]
 	not logs.rank_failed
+}
+
+# Nothing listens at the address of the own machine to which NCCL's bootstrap connects.
+signs contains {
+	"id": "root-gone",
+	"message": sprintf("This machine itself refuses the connection to %s, the address of another rank that NCCL's unique id or its bootstrap gives: no firewall is in between, and no process listens there. That rank has not started or has ended, or the unique id is of an earlier run (an old file, a store that was not cleared). Make a new id for each run, and start all ranks", [f.remote]),
+	"confidence": "likely",
+	"messages": {f.message},
+	"remedies": ["fix-application", "correct-launch"],
+} if {
+	not logs.rank_failed
+	f := connections.earliest({f |
+		some f in connections.hard_failures
+		startswith(f.message.id, "nccl-")
+		connections.to_itself(f)
+		not connections.died_before(f.message)
+	})
+}
+
+# Only the process that listens, which is rank 0, waits for clients: another one that asks to listen there also is rank 0.
+signs contains {
+	"id": "first-twice",
+	"message": sprintf("Two processes are rank 0: one has the rendezvous port and waits for the others (%s of %s joined), and another one tries to listen on the same port. Give each process a RANK (--node_rank, --process_id) of its own", [waits.fields.joined, waits.fields.world]),
+	"confidence": "likely",
+	"messages": {taken, waits},
+	"remedies": ["correct-launch", "fix-application"],
+} if {
+	taken := logs.first(logs.by_id["torch-port-in-use"])
+	waits := logs.first(logs.by_id["torch-store-clients-missing"])
+	taken.order < waits.order # A later one may be of the next try.
 }
 
 # Several processes of one launch say that each is the only rank.

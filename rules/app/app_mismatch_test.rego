@@ -90,6 +90,8 @@ test_fires if {
 		[object.union(log([expired("600000", 30)]), waiting(3, 4)), ["high", "possible", "fix-application"], "A rank (3) whose"],
 		[object.union(log([expired("600000", 30)]), waiting(2, 4)), ["high", "possible", "fix-application"], "A rank (2 and 3) whose"],
 		[object.union({"launches": [{"processes": 4}]}, log([object.union(message("rank-alone", {}), {"count": 4})])), ["high", "likely", "correct-launch"], "4 of them say"],
+		[itself({"host": "a"}), ["high", "likely", "fix-application"], "an earlier run"],
+		[twice(1, 2), ["high", "likely", "correct-launch"], "Two processes are rank 0"],
 		[{"benchmarks": [table]}, ["high", "confirmed", "fix-application"], "6 processes of nccl-tests call themselves rank 0"],
 		[
 			progress([stopped(0, 7, "ALLREDUCE"), stopped(1, 9, "BROADCAST")], gave_up_early),
@@ -104,6 +106,17 @@ test_fires if {
 	some f in app_mismatch.findings with input as log([status(0, "0", "12", "11"), status(1, "0", "11", "11")])
 	f.params == {"late_rank": 1, "out_of_step": "yes"}
 }
+
+# itself is a machine that refuses a connection to its own address, or another one that does.
+itself(host) := log([
+	object.union(message("nccl-bootstrap-interface", {"interfaces": "eth0:10.0.0.5<0>"}), {"host": "a", "role": "setting"}),
+	object.union(message("nccl-connect-failed", {"remote": "10.0.0.5", "error": "Connection refused"}), host),
+])
+
+twice(taken, waits) := log([
+	object.union(message("torch-port-in-use", {}), {"order": taken}),
+	object.union(message("torch-store-clients-missing", {"joined": "1", "world": "2"}), {"order": waits}),
+])
 
 test_silent if {
 	every document in [
@@ -122,6 +135,9 @@ test_silent if {
 		log([expired("600000", 30)]),
 		{"benchmarks": [object.remove(table, ["jobs"])]},
 		object.union({"launches": [{"processes": 4}]}, log([message("rank-alone", {})])),
+		twice(2, 1),
+		itself({"host": "b"}),
+		object.union(itself({"host": "a"}), {"logs": {"job": {"first": {"what": "exception"}}}}),
 		# Where every rank came to the collective, none was late.
 		progress(together, gave_up_early),
 		progress(together, []),

@@ -44,16 +44,7 @@ findings contains {
 	"subject": "job",
 	"about": object.filter(d, ["class", "said", "file", "file_line"]),
 	"evidence": [{"fact": "logs.deaths", "value": d.text, "source": logs.at(d)}],
-} if {
-	count(logs.complaints) == 0
-	not logs.rank_failed
-	d := [d |
-		some d in input.logs.deaths
-		d.uncaught == true
-		d.class != "KeyboardInterrupt"
-		object.get(d, "steps_after", 0) < 9 # The job ended well after it (facts.EndedWell).
-	][0]
-}
+} if d := input.logs.job.unexplained
 
 # complaints are those of a job: collective-failed reports what fails in the probe, and the kernel's are of the machine.
 complaints := {m | some m in logs.complaints; not logs.own(m); m.program != "kernel"}

@@ -20,11 +20,7 @@ test_fires_first_rank if {
 
 raised := {"what": "exception", "class": "torch.AcceleratorError", "said": "x", "uncaught": true, "text": "x", "source": "a.log", "line": 21}
 
-died(more) := {"logs": {"messages": [], "deaths": [object.union(raised, more)]}}
-
 test_fires_raised if {
-	{f.grade | some f in job_failed.findings with input as died({})} == {"raised"}
-	every more in [{"uncaught": false}, {"class": "KeyboardInterrupt"}, {"steps_after": 9}] {
-		count(job_failed.findings) == 0 with input as died(more)
-	}
+	{f.grade | some f in job_failed.findings with input as {"logs": {"messages": [], "job": {"unexplained": raised}}}} == {"raised"}
+	count(job_failed.findings) == 0 with input as {"logs": {"messages": [], "deaths": [raised]}}
 }

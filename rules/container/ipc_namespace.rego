@@ -77,7 +77,7 @@ findings contains {
 	some t in input.logs.transports
 	t.kind == "net"
 	t.same_host == true
-	count({"NCCL_HOSTID", "NCCL_SHM_DISABLE"} & object.keys(facts.env)) == 0
+	count({"NCCL_HOSTID", "NCCL_SHM_DISABLE"} & {v.name | some v in input.env.variables}) == 0
 }
 
 # Two processes of one host have one process id, where NCCL opens memory by a handle, as it does only between processes

@@ -48,6 +48,7 @@ test_silent if {
 		[broken([1, 2], "p2p-ipc")],
 		[counted(1)],
 		[counted(2), env("NCCL_HOSTID")],
+		[counted(2), {"env": {"variables": [{"name": "NCCL_HOSTID", "value": id, "effective": false} | some id in ["a", "b"]]}}],
 		[counted(2), env("NCCL_SHM_DISABLE")],
 		[broken([1, 1], "p2p-direct")],
 		[{"logs": object.union(ranks([1, 1]), channel("p2p-ipc"))}],

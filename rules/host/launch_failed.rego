@@ -15,7 +15,7 @@
 #   areas: [job]
 #   texts_only: true
 #   needs: [job-told]
-#   remedies: [correct-launch, open-firewall, other]
+#   remedies: [correct-launch, open-firewall, fix-application, other]
 #   explains: [no-agent > env-misconfig]
 #   since: "0.4"
 package gpudoctor.rules.launch_failed

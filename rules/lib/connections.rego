@@ -53,6 +53,15 @@ failures contains {"kind": kinds[said], "remote": remote(m), "hard": m.id in las
 	some said in [object.get(m, ["fields", "error"], ""), m.id]
 }
 
+# A rank that starts before the store is refused, and tries again; that there is no route to it does not pass by itself.
+failures contains {"kind": "no-route", "remote": remote(m), "hard": true, "message": m} if {
+	some m in logs.by_id["torch-store-retry"]
+	m.fields.error == "No route to host"
+	m.count > 2
+	object.get(m, "steps_after", 0) == 0
+	not networks.met
+}
+
 # A store that says which keys nobody wrote has answered.
 answered := {"torch-store-silent" | logs.said("torch-store-key-missing")}
 
@@ -94,6 +103,14 @@ bridge_networks_taken if {
 	networks.bridge_address(c.address)
 	not networks.bridge(c.name)
 	not regex.match(`^eth\d`, c.name)
+}
+
+# to_itself is true of a connection that a machine refused itself, or whose process was gone: no firewall stands between.
+to_itself(f) if {
+	f.kind == "refused"
+	some c in chosen
+	c.address == f.remote
+	networks.host_of(f.message) in ({networks.host_of(c.message)} | {"" | count(networks.hosts) == 1})
 }
 
 # bad_choices are those that the peers do not reach. What is first in the list is used; what follows only where a

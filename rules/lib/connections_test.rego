@@ -23,6 +23,29 @@ test_reads_choices if {
 
 same(b) := {[c.message.host, c.name] | some c in connections.bad_choices with input as log([using("a", "ens3:10.7.0.1<0>"), using("b", b)])}
 
+refused(error, host) := log([
+	using("a", "eth0:10.0.0.5<0>"),
+	object.union(failed("nccl-connect-failed", {"remote": "10.0.0.5", "error": error}), {"host": host}),
+])
+
+own := {f.remote | some f in connections.failures; connections.to_itself(f)}
+
+test_knows_own_address if {
+	own == {"10.0.0.5"} with input as refused("Connection refused", "a")
+	own == {"10.0.0.5"} with input as refused("Connection refused", "")
+	own == set() with input as refused("Connection refused", "b")
+	own == set() with input as refused("Connection timed out", "a")
+}
+
+again(error, more) := {f.kind | some f in connections.failures with input as log([object.union(failed("torch-store-retry", {"error": error}), more)])}
+
+test_tries_again_and_again if {
+	again("No route to host", {"count": 3}) == {"no-route"}
+	again("No route to host", {"count": 3, "steps_after": 1}) == set()
+	again("No route to host", {"count": 2}) == set()
+	again("Connection refused", {"count": 9}) == set()
+}
+
 # Two hosts with one address, as of the bridge inside each.
 test_judges_equal_addresses if {
 	same("ens3:10.7.0.1<0>") == {["a", "ens3"], ["b", "ens3"]}

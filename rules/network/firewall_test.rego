@@ -30,6 +30,13 @@ test_doubts_what_has_other_reasons if {
 	grades(log([oom, failed("10.0.0.4", "Connection refused")])) == set()
 }
 
+# What refuses a connection to the own address is no firewall.
+test_silent_on_own_address if {
+	own := {"id": "nccl-bootstrap-interface", "role": "setting", "text": "x", "host": "a", "fields": {"interfaces": "eth0:10.0.0.4<0>"}}
+	grades(log([object.union(failed("10.0.0.4", "Connection refused"), {"host": "a"})])) == {["low", "possible"]}
+	grades(log([own, object.union(failed("10.0.0.4", "Connection refused"), {"host": "a"})])) == set()
+}
+
 # The address of a bridge, or interfaces in different networks, explain it.
 test_leaves_wrong_interfaces_to_their_rule if {
 	grades(log([failed("172.17.0.1", "Connection timed out")])) == set()

@@ -34,8 +34,8 @@ type process struct {
 	facts.Process
 	section int
 	steps   []int
-	// done is the last line that says that the job ended well.
-	done int
+	// done is the last line that says that the job ended well, closed one that shows it at the end of the text (see close).
+	done, closed int
 }
 
 // process is the one that wrote a line of the present text; nil if there are too many. Of a line
@@ -119,7 +119,8 @@ func (s *Sink) after(u line) int {
 			continue
 		}
 		other := u.pid != 0 && p.PID != 0 && u.pid != p.PID
-		if p.done > u.line && (!other || p.Rank == nil) { // A launcher, which has no rank, speaks for all.
+		done := p.done > u.line || p.closed > u.line && (u.rank != nil || s.allClosed(p))
+		if done && (!other || p.Rank == nil) { // A launcher, which has no rank, speaks for all.
 			return facts.EndedWell
 		}
 		if other {
@@ -132,4 +133,11 @@ func (s *Sink) after(u line) int {
 		}
 	}
 	return min(n, maxSteps)
+}
+
+// allClosed reports whether all ranks that write where a process writes end well, where it is a rank.
+func (s *Sink) allClosed(by *process) bool {
+	return by.Rank == nil || !slices.ContainsFunc(s.processes.list, func(p *process) bool {
+		return p.Rank != nil && p.Source == by.Source && p.section == by.section && p.closed == 0
+	})
 }

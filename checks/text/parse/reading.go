@@ -157,6 +157,7 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 		r.block(in, l)
 	}
 	r.Sink.endSections()
+	r.Sink.close()
 	t := r.Sink.TextUnderWay()
 	t.Lines, t.Bytes = s.number, s.bytes
 	r.Sink.date()

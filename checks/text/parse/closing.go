@@ -1,0 +1,61 @@
+package parse
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// maxClosing is how many lines at the end of a text are looked at: as many as the ranks of a node or two write there.
+const maxClosing = 40
+
+// close notes which processes show at the end of a text that they ended well, in words of their own: each says that it is
+// done, or several print results in one form, and these are the last lines, behind all trouble.
+func (s *Sink) close() {
+	lines := strings.Split(strings.TrimRight(s.whole, " \t\r\n"), "\n")
+	alike := map[string]int{}
+	var tail []Line
+	for i, text := range slices.Backward(lines) {
+		text = strings.TrimSpace(text)
+		switch {
+		case len(tail) == maxClosing, len(text) > maxText, troubled.MatchString(harmless.ReplaceAllString(text, "")):
+			lines = nil
+		case text != "" && !ofLibraries.MatchString(text):
+			tail = append(tail, Line{Text: text, Number: i + 1})
+			alike[numbers.ReplaceAllString(text, "#")]++
+		}
+		if lines == nil {
+			break
+		}
+	}
+	if slices.ContainsFunc(tail, func(l Line) bool { return sentence.MatchString(l.Text) }) { // Of a person, who may tell of more.
+		return
+	}
+	for _, l := range tail {
+		form := numbers.ReplaceAllString(l.Text, "#")
+		results := alike[form] > 1 && form != l.Text
+		if !results && !doneForm.MatchString(l.Text) || underWay.MatchString(l.Text) {
+			return
+		}
+		if p := s.process(s.identify(l), l); p != nil {
+			p.closed, s.processes.ended = max(p.closed, l.Number), true
+		}
+	}
+}
+
+var (
+	// troubled are words of lines that tell of trouble, where they do not say that there was none (harmless).
+	troubled = lazy.New(`(?i)err(?:or|no)|fail|abort|exception|traceback|fatal|kill|time[d ]*out|refused|unable|can(?:not|'t)|could|\bnot?\b|terminat|dumped|fault|closing|lost|died|dead|h[au]ng|stuck|wait|signal|warn|exit\D{0,20}[1-9]|^\S*[$#] |\?$`)
+	harmless = lazy.New(`(?i)\b(?:no|0|zero) (?:errors?|failures?|failed|timeouts?|retries)\b|\b(?:errors?|failures?|failed|timeouts?)\b[:= ]{1,2}0(?:\.0\S*)?(?:\s|[,;)]|$)`)
+	// ofLibraries are lines of libraries, which tell nothing of the program's end.
+	ofLibraries = lazy.New(`NCCL INFO|^\S+:\d+$|^=== |^\[\w+\]:\[[WI]\d|^\[[WI]\d{4}|^[WI]\d{4} `)
+	// sentence is prose.
+	sentence = lazy.New(`(?:\b[a-z']{2,} ){4}.*[.!:]$`)
+	numbers  = lazy.New(`\d+(?:\.\d+)?(?:e[+-]?\d+)?`)
+	// doneForm is how programs say that they are done. underWay are words of lines that say so of a part of the work, that
+	// tell of its beginning, or that report steps.
+	doneForm = lazy.New(`(?i)(?:^|[\s:;,=("'])(?:done|finished|completed?|success(?:ful(?:ly)?)?|passed|ok|bye|exit(?:ed|ing)?(?: with)?(?: code| status)?[:= ]?0|(?:failures|errors|failed)[:= ]{1,2}0|0 (?:failures|errors|failed))(?: in \S+ ?\w*)?[.!)"']*$|` +
+		`\b\d+ (?:steps|iterations|batches|epochs|requests|collectives|tests|samples) (?:done|finished|completed|passed|ok)\b`)
+	underWay = lazy.New(`(?i)\b(?:until|before|while|if|start\w*|begin\w*|enter\w*|calling|launch\w*|init\w*|load\w*|connect\w*|creat\w*|spawn\w*|set ?up|warm\w*|build\w*|compil\w*|download\w*|prepar\w*|rendezvous|handshake|probe|using|world.size|pid|step|iter\w*|epoch|loss)\b`)
+)
