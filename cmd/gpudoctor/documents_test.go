@@ -51,10 +51,10 @@ func desk(t *testing.T) string {
 	expect.NoError(t, os.WriteFile(filepath.Join(folder, "waivers.yaml"), []byte(waivers), 0o600))
 	writeReports(t, filepath.Join(folder, "reports"))
 	recording := expect.Value(fixtures.Example("h200x2"))(t)
-	entries, _ := checktest.SplitRecording(t, recording)
-	checktest.WriteFolder(t, filepath.Join(folder, "node7"), entries)
+	files, _ := checktest.SplitRecording(t, recording)
+	expect.NoError(t, os.CopyFS(filepath.Join(folder, "node7"), files))
 	for _, name := range []string{"sosreport.tar.xz", "sosreport-node7.tar.xz", "node8.tar.gz"} { // What it is packed in is found by its content.
-		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), checktest.Gzip(checktest.Tar(t, "sosreport-node7", entries)), 0o600))
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), checktest.Gzip(checktest.Tar(t, "sosreport-node7", files)), 0o600))
 	}
 	expect.NoError(t, os.Rename(imagetest.Write(t, goodImages[0].img, imagetest.Docker), filepath.Join(folder, "image.tar")))
 	for name, example := range map[string]string{"before.json": "example:h200x2", "after.json": "example:model-2x-zeros"} {

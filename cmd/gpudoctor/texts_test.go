@@ -456,9 +456,9 @@ func TestTreesJudged(t *testing.T) {
 	}
 	for _, name := range fixtures.Examples() {
 		recording := expect.Value(fixtures.Example(name))(t)
-		entries, _ := checktest.SplitRecording(t, recording)
+		files, _ := checktest.SplitRecording(t, recording)
 		file := filepath.Join(t.TempDir(), name+".tgz")
-		expect.NoError(t, os.WriteFile(file, checktest.Gzip(checktest.Tar(t, name, entries)), 0o600))
+		expect.NoError(t, os.WriteFile(file, checktest.Gzip(checktest.Tar(t, name, files)), 0o600))
 		whole, copied := judge("example:"+name), judge(file)
 		expect.That(t, copied.Verdict.State != report.Healthy && !copied.TextsOnly(), "%s: the verdict on its files is %s, texts only: %t", name, copied.Verdict.State, copied.TextsOnly())
 		found := map[string]bool{}
