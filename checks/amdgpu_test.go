@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,9 +37,9 @@ func gapsOfGPUs(f *facts.Facts) []string {
 }
 
 func TestAMDAccelerator(t *testing.T) {
-	a := mi300x8()
-	m := a.build()
-	dir := folderOf(m, a.gpus[0])
+	m := amdMachine(t, "model-mi300x8")
+	m.AddFile("/opt/rocm/.info/version", []byte("6.4.1-83\n"))
+	dir := expect.Value(host.New(m).Real(deviceFile("0000:08:00.0", "")))(t)
 	m.AddFile(dir+"/ras/umc_err_count", []byte("ue: 2\nce: 17\nde: 5\n"))
 	m.AddFile(dir+"/ras/xgmi_wafl_err_count", []byte("ue: 3\nce: 1\n"))
 	m.AddFile(dir+"/ras/sdma_err_count", []byte("Query currently inaccessible\n"))
@@ -80,9 +81,8 @@ func TestAMDAccelerator(t *testing.T) {
 }
 
 func TestAMDGivesUpOnAGPUThatHangs(t *testing.T) {
-	a := mi300x8()
-	m := a.build()
-	dir := folderOf(m, a.gpus[2])
+	m := amdMachine(t, "model-mi300x8")
+	dir := expect.Value(host.New(m).Real(deviceFile("0000:40:00.0", "")))(t)
 	for _, block := range []string{"gfx", "mmhub", "pcie_bif", "sdma", "umc", "xgmi_wafl"} {
 		m.AddError(dir+"/ras/"+block+"_err_count", host.ErrSlow)
 	}
@@ -92,12 +92,12 @@ func TestAMDGivesUpOnAGPUThatHangs(t *testing.T) {
 	expect.That(t, f.GPUs.Devices[2].RAS == nil && f.GPUs.Devices[2].XGMIErrors == nil && len(f.GPUs.Devices[3].RAS) == 6, "RAS %v and %v", f.GPUs.Devices[2].RAS, f.GPUs.Devices[3].RAS)
 }
 
-// twoAMD is a machine with two cards and the topology that a test gives.
+// twoAMD is the workstation with the topology that a test gives.
 func twoAMD(t *testing.T, nodes []aNode) *host.Memory {
 	t.Helper()
-	a := r9700x4()
-	a.nodes = nodes
-	return a.build()
+	m := amdMachine(t, "model-r9700x4", "kfd/topology")
+	addKFD(m, nodes)
+	return m
 }
 
 // pairOfAMD returns the pair of the first two GPUs.
@@ -219,9 +219,7 @@ func TestAMDNoTopology(t *testing.T) {
 		{"not to be listed", func(m *host.Memory) { m.AddError(kfdNodes, fs.ErrPermission) }, "unreadable", "list " + kfdNodes + ": permission denied"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := &host.Memory{}
-			r9700x4().tree.Write(m, true)
-			m.AddDir(amdModule)
+			m := checktest.Rebuilt(t, "model-r9700x4", "class/kfd")
 			tt.change(m)
 			f := gatherAMD(t, m)
 			expect.Must(t, f.GPUs.AMD != nil && f.GPUs.AMD.KFD == tt.state && *f.GPUs.AMD.Loaded, "driver %+v", f.GPUs.AMD)
@@ -232,9 +230,7 @@ func TestAMDNoTopology(t *testing.T) {
 		})
 	}
 	t.Run("no GPU of AMD", func(t *testing.T) {
-		m := &host.Memory{}
-		tree, _ := checktest.FlatVM(2)
-		tree.Write(m, true)
+		m := checktest.Rebuilt(t, "h200x2")
 		addKFD(m, []aNode{aProcessor(), aGPU(1, "0000:99:00.0")})
 		f := gatherAMD(t, m)
 		expect.That(t, f.GPUs.AMD == nil && len(f.GPUs.Devices) == 2, "%+v", f.GPUs)
@@ -248,25 +244,21 @@ func TestAMDPartitions(t *testing.T) {
 		"all partitions have one location": func(l, _ int) int { return l },
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := mi300x8()
-			a.files["current_compute_partition"] = "CPX\n"
-			a.files["current_memory_partition"] = "NPS4\n"
-			a.nodes = []aNode{aProcessor(), aProcessor()}
-			for i := range a.gpus {
+			nodes := []aNode{aProcessor(), aProcessor()}
+			for i := range 8 {
 				for p := range 8 {
-					n := aGPU(int64(1000*(i+1)+p), a.gpus[i], "simd_count 152", "simd_per_cu 4", "num_xcc 1", fmt.Sprintf("drm_render_minor %d", 128+8*i+p), "gfx_target_version 90402", standInHive)
+					n := aGPU(int64(1000*(i+1)+p), fmt.Sprintf("0000:%02x:00.0", 0x08+0x1c*i), "simd_count 152", "simd_per_cu 4", "num_xcc 1", fmt.Sprintf("drm_render_minor %d", 128+8*i+p), "gfx_target_version 90402", "hive_id 144115188075855873")
 					n.properties[2] = fmt.Sprintf("location_id %d", encode((0x08+0x1c*i)<<8, p))
-					for j := range a.gpus {
-						for q := range 8 {
-							if to := 2 + 8*j + q; to != len(a.nodes) {
-								n.io = append(n.io, aXGMI(to, 1, 64000))
-							}
+					for to := 2; to < 2+64; to++ {
+						if to != len(nodes) {
+							n.io = append(n.io, aLink{to, 11, 15, 64000, 64000, 1}) // xGMI.
 						}
 					}
-					a.nodes = append(a.nodes, n)
+					nodes = append(nodes, n)
 				}
 			}
-			m := a.build()
+			m := amdMachine(t, "model-mi300x8", "kfd/topology")
+			addKFD(m, nodes)
 			for p := range 3 {
 				m.AddFile(fmt.Sprintf("%s/42/vram_%d", kfdProcesses, 1000+p), []byte("1048576\n"))
 			}
@@ -283,19 +275,17 @@ func TestAMDPartitions(t *testing.T) {
 }
 
 func TestAMDIntegrated(t *testing.T) {
-	tree := &checktest.Tree{}
-	b := tree.Root(0, 0, -1)
-	apu := b.Add(8, 0, checktest.Function{Class: 0x030000, Vendor: 0x1002, Device: 0x164e, Driver: "amdgpu", Port: checktest.NoExpress})
-	card := radeon(b.Bridge(1, checktest.RootPort, checktest.Gen(4, 16), nil), checktest.Gen(4, 16))
-	a := amdMachine{tree: tree, gpus: []string{card, apu.Address}, nodes: []aNode{
-		aProcessor(), aGPU(11, card, "gfx_target_version 120001"), aGPU(12, apu.Address, "gfx_target_version 100306"),
-	}}
-	f := gatherAMD(t, a.build())
+	const card, apu = "0000:03:00.0", "0000:00:08.0"
+	m := amdMachine(t, "model-r9700x4", "kfd/topology", "0000:06:00.0", "0000:e3:00.0", "0000:e6:00.0")
+	addKFD(m, []aNode{aProcessor(), aGPU(11, card, "gfx_target_version 120001"), aGPU(12, apu, "gfx_target_version 100306")})
+	addFunction(m, "pci0000:00", apu, "0x030000", "0x1002", "0x164e")
+	m.AddLink(deviceFile(apu, "driver"), "../../../bus/pci/drivers/amdgpu")
+	f := gatherAMD(t, m)
 	got := make(map[string]string)
 	for _, g := range f.GPUs.Devices {
 		got[g.Address] = fmt.Sprint(g.Architecture, " ", *g.Integrated, " ", g.InPCI, " ", g.KFD.Node)
 	}
-	expect.NoDiff(t, map[string]string{card: "gfx1201 false true 1", apu.Address: "gfx1036 true true 2"}, got, "GPUs")
+	expect.NoDiff(t, map[string]string{card: "gfx1201 false true 1", apu: "gfx1036 true true 2"}, got, "GPUs")
 	expect.Len(t, 0, f.Links.Pairs, "the integrated GPU is in a pair")
 }
 
@@ -394,14 +384,13 @@ func TestROCmVersion(t *testing.T) {
 }
 
 func TestAMDSnapshotHidesIdentifiers(t *testing.T) {
-	a := mi300x8()
-	for i := range a.nodes {
-		if a.nodes[i].id != 0 {
-			a.nodes[i].properties = slices.DeleteFunc(a.nodes[i].properties, func(s string) bool { return strings.HasPrefix(s, "hive_id") })
-			a.nodes[i].properties = append(a.nodes[i].properties, "hive_id 9876543210987654321", "unique_id 1234567890123456789")
-		}
+	m := amdMachine(t, "model-mi300x8")
+	for i := range 8 {
+		file := fmt.Sprintf("%s/%d/properties", kfdNodes, 2+i)
+		before := expect.Value(m.ReadFile(file, 4096))(t)
+		m.AddFile(file, bytes.Replace(before, []byte("hive_id 144115188075855873"), []byte("hive_id 9876543210987654321\nunique_id 1234567890123456789"), 1))
 	}
-	h, recording := host.New(a.build()).Record()
+	h, recording := host.New(m).Record()
 	_, _ = Gather(t.Context(), h, gather.Options{})
 	var file strings.Builder
 	expect.NoError(t, recording.Write(&file, host.RecordOptions{Version: "test"}))
@@ -414,7 +403,7 @@ func TestAMDSnapshotHidesIdentifiers(t *testing.T) {
 // goroutines: that would make the fuzzer's coverage change from run to run.
 func pciOfWorkstation(f *testing.F) *facts.PCIFacts {
 	f.Helper()
-	g := checktest.On(r9700x4().build(), &facts.Facts{})
+	g := checktest.On(amdMachine(f, "model-r9700x4"), &facts.Facts{})
 	expect.NoError(f, pci.Check.Gather(f.Context(), g))
 	return g.Facts.PCI
 }
@@ -429,7 +418,7 @@ func FuzzKFD(f *testing.F) {
 		m.AddFile(kfdNodes+"/1/gpu_id", []byte(id))
 		m.AddFile(kfdNodes+"/1/properties", []byte(properties))
 		m.AddFile(kfdNodes+"/2/io_links/0/properties", []byte(link))
-		dir := folderOf(m, "0000:03:00.0")
+		dir := expect.Value(host.New(m).Real(deviceFile("0000:03:00.0", "")))(t)
 		m.AddFile(dir+"/ras/umc_err_count", []byte(counters))
 		m.AddFile(dir+"/ras/gpu_vram_bad_pages", []byte(counters))
 		pci := checktest.On(m, &facts.Facts{PCI: tree})
