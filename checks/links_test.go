@@ -340,7 +340,7 @@ func TestLinksWithoutPCI(t *testing.T) {
 	expect.NoDiff(t, want, f.Links, "section")
 	expect.That(t, slices.ContainsFunc(g.Unknowns(), func(u facts.Unknown) bool { return u.Fact == "pairs.path" }), "unknown = %v, want the path", g.Unknowns())
 	f.GPUs = nil
-	expect.Error(t, linksCheck.Gather(t.Context(), g), "no error where neither section is known")
+	expect.That(t, linksCheck.Gather(t.Context(), g) != nil, "no error where neither section is known")
 }
 
 // TestLinksOfGuests checks that devices which guests have are left out.
