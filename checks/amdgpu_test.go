@@ -400,20 +400,13 @@ func TestAMDSnapshotHidesIdentifiers(t *testing.T) {
 	}
 }
 
-// pciOfWorkstation is the PCI tree of twoAMD, which is read by several
-// goroutines: that would make the fuzzer's coverage change from run to run.
-func pciOfWorkstation(f *testing.F) *facts.PCIFacts {
-	f.Helper()
-	g := checktest.On(amdMachine(f, "model-r9700x4"), &facts.Facts{})
-	expect.NoError(f, pci.Check.Gather(f.Context(), g))
-	return g.Facts.PCI
-}
-
 func FuzzKFD(f *testing.F) {
 	f.Add("7\n", "cpu_cores_count 0\nlocation_id 768\ndomain 0\ngfx_target_version 90402\nhive_id 5\n", "type 11\nnode_to 2\nweight 15\nmin_bandwidth 50000\nmax_bandwidth 50000\nflags 1\n", "ue: 0\nce: 0\n")
 	f.Add("x", "location_id 18446744073709551615\ndomain 99999\n", "type 2\nnode_to 1\n", "Query currently inaccessible\n")
 	f.Add("-1\n", "", "node_to 2\ntype 2", "ue: 99999999999999999999\nce: -1\nde: x\n")
-	tree := pciOfWorkstation(f)
+	// The PCI tree is read by several goroutines: that would make the coverage change from run to run.
+	tree := checktest.On(amdMachine(f, "model-r9700x4"), &facts.Facts{})
+	expect.NoError(f, pci.Check.Gather(f.Context(), tree))
 	f.Fuzz(func(t *testing.T, id, properties, link, counters string) {
 		m := twoAMD(t, []aNode{aProcessor(), aGPU(7, "0000:03:00.0"), aGPU(8, "0000:06:00.0")})
 		m.AddFile(kfdNodes+"/1/gpu_id", []byte(id))
@@ -422,7 +415,7 @@ func FuzzKFD(f *testing.F) {
 		dir := expect.Value(host.New(m).Real(deviceFile("0000:03:00.0", "")))(t)
 		m.AddFile(dir+"/ras/umc_err_count", []byte(counters))
 		m.AddFile(dir+"/ras/gpu_vram_bad_pages", []byte(counters))
-		pci := checktest.On(m, &facts.Facts{PCI: tree})
+		pci := checktest.On(m, &facts.Facts{PCI: tree.Facts.PCI})
 		for _, c := range []*gather.Check{gpusCheck, linksCheck} {
 			expect.NoError(t, c.Gather(t.Context(), pci))
 		}

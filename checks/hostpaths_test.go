@@ -111,16 +111,10 @@ func TestCompareBenchmarks(t *testing.T) {
 // h100Name is the model of its GPUs.
 const h100Name = "NVIDIA H100 80GB HBM3"
 
-// recorded is a machine in fixtures/hosts.
-func recorded(t *testing.T, name string) *host.Memory {
-	t.Helper()
-	return expect.Value(host.Parse(name, expect.Value(fixtures.Example(name))(t)))(t)
-}
-
 // gatherCloud is the topology of the machine with EFA.
 func gatherCloud(t *testing.T) *facts.Facts {
 	t.Helper()
-	f := gatherTopology(t, recorded(t, "model-p5"), &facts.GPUFacts{})
+	f := gatherTopology(t, checktest.Rebuilt(t, "model-p5"), &facts.GPUFacts{})
 	f.NICs = &facts.NICFacts{}
 	return f
 }
@@ -130,7 +124,7 @@ func gatherCloud(t *testing.T) *facts.Facts {
 // paths of the others stay.
 func TestNearest(t *testing.T) {
 	for _, name := range fixtures.Examples() {
-		f := gatherTopology(t, recorded(t, name), nil)
+		f := gatherTopology(t, checktest.Rebuilt(t, name), nil)
 		topology := newTopology(f)
 		for _, g := range affinity.Of(f) {
 			for _, p := range f.Links.Pairs {

@@ -22,10 +22,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// SplitRecording takes from a recording what files of /sys, /proc and /etc/os-release can express, at their real
+// SplitRecording takes from a recorded machine what files of /sys, /proc and /etc/os-release can express, at their real
 // paths. rest is the recording with the same content.
-func SplitRecording(tb testing.TB, recording []byte) (files fstest.MapFS, rest []byte) {
+func SplitRecording(tb testing.TB, name string) (files fstest.MapFS, rest []byte) {
 	tb.Helper()
+	recording := expect.Value(fixtures.Example(name))(tb)
 	archive := txtar.Parse(recording)
 	if !bytes.Contains(archive.Comment, []byte("\nunlisted: not-recorded\n")) { // One written by hand.
 		head, more, _ := bytes.Cut(archive.Comment, []byte("\n"))
@@ -75,7 +76,7 @@ func SplitRecording(tb testing.TB, recording []byte) (files fstest.MapFS, rest [
 // one of some words. What it does not hold does not exist.
 func Rebuilt(tb testing.TB, name string, without ...string) *host.Memory {
 	tb.Helper()
-	files, _ := SplitRecording(tb, expect.Value(fixtures.Example(name))(tb))
+	files, _ := SplitRecording(tb, name)
 	m := &host.Memory{}
 	for at, f := range files {
 		switch {

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -105,3 +107,41 @@ func TestTextsOfFixtures(t *testing.T) {
 	checkTexts(t, got, text.DefaultMaxBytes)
 	expect.Len(t, 0, slices.DeleteFunc(got.Facts.Texts, func(text facts.Text) bool { return text.Problem == "" }), "not read")
 }
+
+// BenchmarkRead reads logs of jobs. With -cpu 1 it is the speed of one core.
+func BenchmarkRead(b *testing.B) {
+	log := []byte(strings.Repeat(strings.Join(slices.Collect(maps.Values(texttest.EveryText(b))), ""), 16))
+	b.SetBytes(int64(len(log)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r := text.NewReading()
+		expect.NoError(b, r.Read(b.Context(), "log", bytes.NewReader(log)))
+		r.Finish()
+	}
+}
+
+// TestStatementsNeed checks that no row of the catalogue misses a line because it lacks a
+// literal: the lines are those of the rows' examples and of the repository's texts.
+func TestStatementsNeed(t *testing.T) {
+	lines := make(map[string]bool)
+	for _, text := range texttest.EveryText(t) {
+		for line := range strings.SplitSeq(text, "\n") {
+			lines[line] = true
+		}
+	}
+	for _, row := range message.Statements() {
+		like, unlike := regexp.MustCompile(withoutBlank(row.Like)), regexp.MustCompile(withoutBlank(row.Unlike))
+		for line := range lines {
+			if !slices.ContainsFunc(row.Anchors, func(a string) bool { return strings.Contains(line, a) }) {
+				continue
+			}
+			plain := withoutBlank(line)
+			want := like.MatchString(plain) && (row.Unlike == "" || !unlike.MatchString(plain))
+			_, got := row.Row.Match(line)
+			expect.That(t, got == want, "%s: %q: got %t, want %t", row.ID, line, got, want)
+		}
+	}
+}
+
+// withoutBlank is a line or a form without a blank before a colon, as they are compared.
+func withoutBlank(text string) string { return strings.ReplaceAll(text, " : ", ": ") }

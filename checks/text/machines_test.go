@@ -41,7 +41,7 @@ func TestMachinesAsTrees(t *testing.T) {
 	for _, name := range expect.SomeRows(4, fixtures.Examples()) {
 		t.Run(name, func(t *testing.T) {
 			recording := expect.Value(fixtures.Example(name))(t)
-			files, rest := checktest.SplitRecording(t, recording)
+			files, rest := checktest.SplitRecording(t, name)
 			want := plain(gathered(t, rest))
 			names := gathered(t, recording).Host
 			// The names that the kernel gives itself are in files, too: those that the recording holds.
