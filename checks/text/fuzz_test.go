@@ -32,6 +32,8 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(checktest.Gzip([]byte(known)))
 	f.Add(checktest.Gzip(checktest.Gzip([]byte(known))))
+	f.Add([]byte("-- a --\n" + texttest.LspciVerbose + "-- b --\n" + placesQuery))
+	f.Add([]byte("-- a --\n" + texttest.NvsmiTableText + "-- b --\nservices:\n  s:\n    image: i\n    shm_size: 1g\n"))
 	f.Add(tarred(f, "a.log", known, "b/c.log", known))
 	f.Add(checktest.Gzip(tarred(f, "a.log.gz", string(checktest.Gzip([]byte(known))), "b.zip", string(zipped(f, "c.log", known)))))
 	f.Add(zipped(f, "a.log", known, "b.tar", string(tarred(f, "c.log", known))))
@@ -85,8 +87,29 @@ func checkTexts(t *testing.T, got text.Result, most int64) {
 	if got.Recording != "" {
 		return // It names texts of its own.
 	}
+	told := map[string]bool{}
 	for _, o := range got.Facts.Origins {
 		place(o.Fact, o.Source, o.Line)
+		expect.That(t, !told[o.Fact], "%s has two places", o.Fact)
+		told[o.Fact] = true
+	}
+	for _, l := range got.Facts.Launches {
+		place("a launch", l.Source, l.Line)
+		for part, line := range l.Lines {
+			place(part, l.Source, line)
+		}
+	}
+	for _, b := range got.Facts.Benchmarks {
+		for part, line := range b.Lines {
+			place(part, b.Source, line)
+		}
+	}
+	if got.Facts.Env != nil {
+		for _, v := range got.Facts.Env.Variables {
+			if v.Line != 0 { // Not known.
+				place(v.Name, v.Source, v.Line)
+			}
+		}
 	}
 	if got.Facts.Logs != nil {
 		for _, m := range got.Facts.Logs.Messages {
