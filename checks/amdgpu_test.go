@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/internal/nvml"
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -36,9 +38,9 @@ func gapsOfGPUs(f *facts.Facts) []string {
 }
 
 func TestAMDAccelerator(t *testing.T) {
-	a := mi300x8()
-	m := a.build()
-	dir := folderOf(m, a.gpus[0])
+	m := amdMachine(t, "model-mi300x8")
+	m.AddFile("/opt/rocm/.info/version", []byte("6.4.1-83\n"))
+	dir := expect.Value(host.New(m).Real(deviceFile("0000:08:00.0", "")))(t)
 	m.AddFile(dir+"/ras/umc_err_count", []byte("ue: 2\nce: 17\nde: 5\n"))
 	m.AddFile(dir+"/ras/xgmi_wafl_err_count", []byte("ue: 3\nce: 1\n"))
 	m.AddFile(dir+"/ras/sdma_err_count", []byte("Query currently inaccessible\n"))
@@ -80,9 +82,8 @@ func TestAMDAccelerator(t *testing.T) {
 }
 
 func TestAMDGivesUpOnAGPUThatHangs(t *testing.T) {
-	a := mi300x8()
-	m := a.build()
-	dir := folderOf(m, a.gpus[2])
+	m := amdMachine(t, "model-mi300x8")
+	dir := expect.Value(host.New(m).Real(deviceFile("0000:40:00.0", "")))(t)
 	for _, block := range []string{"gfx", "mmhub", "pcie_bif", "sdma", "umc", "xgmi_wafl"} {
 		m.AddError(dir+"/ras/"+block+"_err_count", host.ErrSlow)
 	}
@@ -92,12 +93,12 @@ func TestAMDGivesUpOnAGPUThatHangs(t *testing.T) {
 	expect.That(t, f.GPUs.Devices[2].RAS == nil && f.GPUs.Devices[2].XGMIErrors == nil && len(f.GPUs.Devices[3].RAS) == 6, "RAS %v and %v", f.GPUs.Devices[2].RAS, f.GPUs.Devices[3].RAS)
 }
 
-// twoAMD is a machine with two cards and the topology that a test gives.
+// twoAMD is the workstation with the topology that a test gives.
 func twoAMD(t *testing.T, nodes []aNode) *host.Memory {
 	t.Helper()
-	a := r9700x4()
-	a.nodes = nodes
-	return a.build()
+	m := amdMachine(t, "model-r9700x4", "kfd/topology")
+	addKFD(m, nodes)
+	return m
 }
 
 // pairOfAMD returns the pair of the first two GPUs.
@@ -219,9 +220,7 @@ func TestAMDNoTopology(t *testing.T) {
 		{"not to be listed", func(m *host.Memory) { m.AddError(kfdNodes, fs.ErrPermission) }, "unreadable", "list " + kfdNodes + ": permission denied"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := &host.Memory{}
-			r9700x4().tree.Write(m, true)
-			m.AddDir(amdModule)
+			m := checktest.Rebuilt(t, "model-r9700x4", "class/kfd")
 			tt.change(m)
 			f := gatherAMD(t, m)
 			expect.Must(t, f.GPUs.AMD != nil && f.GPUs.AMD.KFD == tt.state && *f.GPUs.AMD.Loaded, "driver %+v", f.GPUs.AMD)
@@ -232,9 +231,7 @@ func TestAMDNoTopology(t *testing.T) {
 		})
 	}
 	t.Run("no GPU of AMD", func(t *testing.T) {
-		m := &host.Memory{}
-		tree, _ := checktest.FlatVM(2)
-		tree.Write(m, true)
+		m := checktest.Rebuilt(t, "h200x2")
 		addKFD(m, []aNode{aProcessor(), aGPU(1, "0000:99:00.0")})
 		f := gatherAMD(t, m)
 		expect.That(t, f.GPUs.AMD == nil && len(f.GPUs.Devices) == 2, "%+v", f.GPUs)
@@ -248,25 +245,21 @@ func TestAMDPartitions(t *testing.T) {
 		"all partitions have one location": func(l, _ int) int { return l },
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := mi300x8()
-			a.files["current_compute_partition"] = "CPX\n"
-			a.files["current_memory_partition"] = "NPS4\n"
-			a.nodes = []aNode{aProcessor(), aProcessor()}
-			for i := range a.gpus {
+			nodes := []aNode{aProcessor(), aProcessor()}
+			for i := range 8 {
 				for p := range 8 {
-					n := aGPU(int64(1000*(i+1)+p), a.gpus[i], "simd_count 152", "simd_per_cu 4", "num_xcc 1", fmt.Sprintf("drm_render_minor %d", 128+8*i+p), "gfx_target_version 90402", standInHive)
+					n := aGPU(int64(1000*(i+1)+p), fmt.Sprintf("0000:%02x:00.0", 0x08+0x1c*i), "simd_count 152", "simd_per_cu 4", "num_xcc 1", fmt.Sprintf("drm_render_minor %d", 128+8*i+p), "gfx_target_version 90402", "hive_id 144115188075855873")
 					n.properties[2] = fmt.Sprintf("location_id %d", encode((0x08+0x1c*i)<<8, p))
-					for j := range a.gpus {
-						for q := range 8 {
-							if to := 2 + 8*j + q; to != len(a.nodes) {
-								n.io = append(n.io, aXGMI(to, 1, 64000))
-							}
+					for to := 2; to < 2+64; to++ {
+						if to != len(nodes) {
+							n.io = append(n.io, aLink{to, 11, 15, 64000, 64000, 1}) // xGMI.
 						}
 					}
-					a.nodes = append(a.nodes, n)
+					nodes = append(nodes, n)
 				}
 			}
-			m := a.build()
+			m := amdMachine(t, "model-mi300x8", "kfd/topology")
+			addKFD(m, nodes)
 			for p := range 3 {
 				m.AddFile(fmt.Sprintf("%s/42/vram_%d", kfdProcesses, 1000+p), []byte("1048576\n"))
 			}
@@ -283,19 +276,17 @@ func TestAMDPartitions(t *testing.T) {
 }
 
 func TestAMDIntegrated(t *testing.T) {
-	tree := &checktest.Tree{}
-	b := tree.Root(0, 0, -1)
-	apu := b.Add(8, 0, checktest.Function{Class: 0x030000, Vendor: 0x1002, Device: 0x164e, Driver: "amdgpu", Port: checktest.NoExpress})
-	card := radeon(b.Bridge(1, checktest.RootPort, checktest.Gen(4, 16), nil), checktest.Gen(4, 16))
-	a := amdMachine{tree: tree, gpus: []string{card, apu.Address}, nodes: []aNode{
-		aProcessor(), aGPU(11, card, "gfx_target_version 120001"), aGPU(12, apu.Address, "gfx_target_version 100306"),
-	}}
-	f := gatherAMD(t, a.build())
+	const card, apu = "0000:03:00.0", "0000:00:08.0"
+	m := amdMachine(t, "model-r9700x4", "kfd/topology", "0000:06:00.0", "0000:e3:00.0", "0000:e6:00.0")
+	addKFD(m, []aNode{aProcessor(), aGPU(11, card, "gfx_target_version 120001"), aGPU(12, apu, "gfx_target_version 100306")})
+	addFunction(m, "pci0000:00", apu, "0x030000", "0x1002", "0x164e")
+	m.AddLink(deviceFile(apu, "driver"), "../../../bus/pci/drivers/amdgpu")
+	f := gatherAMD(t, m)
 	got := make(map[string]string)
 	for _, g := range f.GPUs.Devices {
 		got[g.Address] = fmt.Sprint(g.Architecture, " ", *g.Integrated, " ", g.InPCI, " ", g.KFD.Node)
 	}
-	expect.NoDiff(t, map[string]string{card: "gfx1201 false true 1", apu.Address: "gfx1036 true true 2"}, got, "GPUs")
+	expect.NoDiff(t, map[string]string{card: "gfx1201 false true 1", apu: "gfx1036 true true 2"}, got, "GPUs")
 	expect.Len(t, 0, f.Links.Pairs, "the integrated GPU is in a pair")
 }
 
@@ -394,14 +385,13 @@ func TestROCmVersion(t *testing.T) {
 }
 
 func TestAMDSnapshotHidesIdentifiers(t *testing.T) {
-	a := mi300x8()
-	for i := range a.nodes {
-		if a.nodes[i].id != 0 {
-			a.nodes[i].properties = slices.DeleteFunc(a.nodes[i].properties, func(s string) bool { return strings.HasPrefix(s, "hive_id") })
-			a.nodes[i].properties = append(a.nodes[i].properties, "hive_id 9876543210987654321", "unique_id 1234567890123456789")
-		}
+	m := amdMachine(t, "model-mi300x8")
+	for i := range 8 {
+		file := fmt.Sprintf("%s/%d/properties", kfdNodes, 2+i)
+		before := expect.Value(m.ReadFile(file, 4096))(t)
+		m.AddFile(file, bytes.Replace(before, []byte("hive_id 144115188075855873"), []byte("hive_id 9876543210987654321\nunique_id 1234567890123456789"), 1))
 	}
-	h, recording := host.New(a.build()).Record()
+	h, recording := host.New(m).Record()
 	_, _ = Gather(t.Context(), h, gather.Options{})
 	var file strings.Builder
 	expect.NoError(t, recording.Write(&file, host.RecordOptions{Version: "test"}))
@@ -410,29 +400,22 @@ func TestAMDSnapshotHidesIdentifiers(t *testing.T) {
 	}
 }
 
-// pciOfWorkstation is the PCI tree of twoAMD, which is read by several
-// goroutines: that would make the fuzzer's coverage change from run to run.
-func pciOfWorkstation(f *testing.F) *facts.PCIFacts {
-	f.Helper()
-	g := checktest.On(r9700x4().build(), &facts.Facts{})
-	expect.NoError(f, pci.Check.Gather(f.Context(), g))
-	return g.Facts.PCI
-}
-
 func FuzzKFD(f *testing.F) {
 	f.Add("7\n", "cpu_cores_count 0\nlocation_id 768\ndomain 0\ngfx_target_version 90402\nhive_id 5\n", "type 11\nnode_to 2\nweight 15\nmin_bandwidth 50000\nmax_bandwidth 50000\nflags 1\n", "ue: 0\nce: 0\n")
 	f.Add("x", "location_id 18446744073709551615\ndomain 99999\n", "type 2\nnode_to 1\n", "Query currently inaccessible\n")
 	f.Add("-1\n", "", "node_to 2\ntype 2", "ue: 99999999999999999999\nce: -1\nde: x\n")
-	tree := pciOfWorkstation(f)
+	// The PCI tree is read by several goroutines: that would make the coverage change from run to run.
+	tree := checktest.On(amdMachine(f, "model-r9700x4"), &facts.Facts{})
+	expect.NoError(f, pci.Check.Gather(f.Context(), tree))
 	f.Fuzz(func(t *testing.T, id, properties, link, counters string) {
 		m := twoAMD(t, []aNode{aProcessor(), aGPU(7, "0000:03:00.0"), aGPU(8, "0000:06:00.0")})
 		m.AddFile(kfdNodes+"/1/gpu_id", []byte(id))
 		m.AddFile(kfdNodes+"/1/properties", []byte(properties))
 		m.AddFile(kfdNodes+"/2/io_links/0/properties", []byte(link))
-		dir := folderOf(m, "0000:03:00.0")
+		dir := expect.Value(host.New(m).Real(deviceFile("0000:03:00.0", "")))(t)
 		m.AddFile(dir+"/ras/umc_err_count", []byte(counters))
 		m.AddFile(dir+"/ras/gpu_vram_bad_pages", []byte(counters))
-		pci := checktest.On(m, &facts.Facts{PCI: tree})
+		pci := checktest.On(m, &facts.Facts{PCI: tree.Facts.PCI})
 		for _, c := range []*gather.Check{gpusCheck, linksCheck} {
 			expect.NoError(t, c.Gather(t.Context(), pci))
 		}
@@ -442,4 +425,77 @@ func FuzzKFD(f *testing.F) {
 			expect.That(t, p.XGMIGBps >= 0 && p.XGMIGBps <= 10_000_000, "%v GB/s", p.XGMIGBps)
 		}
 	})
+}
+
+// aNode is a node of a made-up topology of amdkfd. Node numbers are the places in the list.
+type aNode struct {
+	// id is the driver's number for a GPU; 0 is a processor.
+	id int64
+	// properties are lines of the file, "name value".
+	properties []string
+	io, peers  []aLink
+}
+
+// aLink is a link from a node.
+type aLink struct{ to, kind, weight, least, most, flags int }
+
+// aPeer is what the driver says of a GPU that is reached over PCIe.
+func aPeer(to int) aLink { return aLink{to, 2, 40, 312, 64000, 3} }
+
+// addKFD puts the topology in place as Linux 6.8 shows it.
+func addKFD(m *host.Memory, nodes []aNode) {
+	m.AddFile(kfdClass+"/topology/generation_id", []byte("2\n"))
+	m.AddDir(kfdProcesses)
+	for i, n := range nodes {
+		dir := fmt.Sprintf("%s/%d", kfdNodes, i)
+		m.AddFile(dir+"/gpu_id", fmt.Appendf(nil, "%d\n", n.id))
+		m.AddFile(dir+"/properties", []byte(strings.Join(n.properties, "\n")+"\n"))
+		m.AddDir(dir + "/io_links")
+		m.AddDir(dir + "/p2p_links")
+		for kind, links := range map[string][]aLink{"io_links": n.io, "p2p_links": n.peers} {
+			for j, l := range links {
+				m.AddFile(fmt.Sprintf("%s/%s/%d/properties", dir, kind, j), fmt.Appendf(nil,
+					"type %d\nversion_major 0\nversion_minor 0\nnode_from %d\nnode_to %d\nweight %d\nmin_latency 0\nmax_latency 0\nmin_bandwidth %d\nmax_bandwidth %d\nrecommended_transfer_size 0\nflags %d\n",
+					l.kind, i, l.to, l.weight, l.least, l.most, l.flags))
+			}
+		}
+	}
+}
+
+// aProcessor is a node of a processor, aGPU one of a GPU at an address "0000:0c:00.0", with more lines.
+func aProcessor() aNode {
+	return aNode{properties: []string{"cpu_cores_count 64", "simd_count 0", "vendor_id 4130", "location_id 0", "hive_id 0"}}
+}
+
+func aGPU(id int64, address string, more ...string) aNode {
+	var domain, bus, device, function int
+	if _, err := fmt.Sscanf(address, "%x:%x:%x.%x", &domain, &bus, &device, &function); err != nil {
+		panic(err)
+	}
+	return aNode{id: id, properties: append([]string{
+		"cpu_cores_count 0", "vendor_id 4098", fmt.Sprintf("location_id %d", bus<<8|device<<3|function), fmt.Sprintf("domain %d", domain),
+	}, more...)}
+}
+
+// amdMachine is a recorded machine with GPUs of AMD, without files whose path contains one of some words, on which the
+// GPUs may be used.
+func amdMachine(tb testing.TB, name string, without ...string) *host.Memory {
+	tb.Helper()
+	m := checktest.Rebuilt(tb, name, without...)
+	m.AddDir("/dev/dri")
+	for i := range 9 {
+		node := "/dev/kfd"
+		if i < 8 {
+			node = fmt.Sprintf("/dev/dri/renderD%d", 128+i)
+		}
+		m.AddInfo(node, host.FileInfo{Mode: fs.ModeDevice | fs.ModeCharDevice | 0o660})
+		m.Answer(host.AskAccess+node, "rw")
+	}
+	m.Answer(host.AskNVML, nvml.Answer{Outcome: nvml.NotFound, Reason: "libnvidia-ml.so.1 is not found"})
+	m.Answer(host.AskUname, host.Uname{Node: "host-1", Release: "6.8.0-60-generic", Machine: "x86_64"})
+	m.Answer(host.AskEnviron, []string{})
+	m.Answer(host.AskKernelConfig, host.KernelConfig{Source: "/boot/config-6.8.0-60-generic", Options: map[string]string{
+		"CONFIG_HSA_AMD": "y", "CONFIG_HSA_AMD_P2P": "y", "CONFIG_PCI_P2PDMA": "y", "CONFIG_DMABUF_MOVE_NOTIFY": "y",
+	}})
+	return m
 }

@@ -19,31 +19,25 @@ import (
 func TestHostPaths(t *testing.T) {
 	x16 := facts.HostPath{GPU: "0000:18:00.0", At: "0000:16:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015}
 	for _, tt := range []struct {
-		name   string
-		change func(tree *checktest.Tree, gpu *checktest.Function)
-		want   *facts.HostPath
+		name  string
+		links map[string]pcieLink // By address.
+		want  *facts.HostPath
 	}{
-		{"links that are alike", func(*checktest.Tree, *checktest.Function) {}, &x16},
-		{"an idle GPU", func(_ *checktest.Tree, gpu *checktest.Function) {
-			gpu.Link = checktest.Link{Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}
-		}, &x16},
-		{"a narrow uplink", func(tree *checktest.Tree, _ *checktest.Function) {
-			functionAt(t, tree, "0000:16:00.0").Link = checktest.Gen(4, 8)
-		}, &facts.HostPath{GPU: "0000:18:00.0", At: "0000:16:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754}},
-		{"an older GPU", func(_ *checktest.Tree, gpu *checktest.Function) {
-			gpu.Link = checktest.Gen(3, 16)
-		}, &facts.HostPath{GPU: "0000:18:00.0", At: "0000:18:00.0", SpeedGTs: 8, Width: 16, GBps: 15.754}},
-		{"an uplink that a hypervisor makes up", func(tree *checktest.Tree, _ *checktest.Function) {
-			up := functionAt(t, tree, "0000:16:00.0")
-			up.Vendor, up.Link = 0x1b36, checktest.Gen(1, 1)
-		}, nil},
-		{"a link without a speed", func(tree *checktest.Tree, _ *checktest.Function) {
-			functionAt(t, tree, "0000:16:00.0").Link, functionAt(t, tree, "0000:15:01.0").Link = checktest.Link{}, checktest.Link{}
-		}, nil},
+		{"links that are alike", nil, &x16},
+		{"an idle GPU", map[string]pcieLink{x16.GPU: {1, 16, 5, 16}}, &x16},
+		{"a narrow uplink", map[string]pcieLink{x16.At: gen(4, 8)}, &facts.HostPath{GPU: x16.GPU, At: x16.At, SpeedGTs: 16, Width: 8, GBps: 15.754}},
+		{"an older GPU", map[string]pcieLink{x16.GPU: gen(3, 16)}, &facts.HostPath{GPU: x16.GPU, At: x16.GPU, SpeedGTs: 8, Width: 16, GBps: 15.754}},
+		{"an uplink that a hypervisor makes up", map[string]pcieLink{x16.At: gen(1, 1)}, nil},
+		{"a link without a speed", map[string]pcieLink{x16.At: {}, "0000:15:01.0": {}}, nil},
 	} {
-		tree, gpus, _ := checktest.EightGPU()
-		tt.change(tree, gpus[0])
-		expect.NoDiff(t, tt.want, gatherTopology(t, checktest.MemoryOf(tree), nil).Links.Host(gpus[0].Address), "%s", tt.name)
+		m := checktest.Rebuilt(t, eightGPU)
+		for address, link := range tt.links {
+			link.set(t, m, address)
+			if link == gen(1, 1) {
+				m.AddFile(deviceFile(address, "vendor"), []byte("0x1b36\n"))
+			}
+		}
+		expect.NoDiff(t, tt.want, gatherTopology(t, m, nil).Links.Host(x16.GPU), "%s", tt.name)
 	}
 	expect.That(t, (*facts.LinkFacts)(nil).Host("x") == nil, "a way without links")
 }
@@ -117,16 +111,10 @@ func TestCompareBenchmarks(t *testing.T) {
 // h100Name is the model of its GPUs.
 const h100Name = "NVIDIA H100 80GB HBM3"
 
-// recorded is a machine in fixtures/hosts.
-func recorded(t *testing.T, name string) *host.Memory {
-	t.Helper()
-	return expect.Value(host.Parse(name, expect.Value(fixtures.Example(name))(t)))(t)
-}
-
 // gatherCloud is the topology of the machine with EFA.
 func gatherCloud(t *testing.T) *facts.Facts {
 	t.Helper()
-	f := gatherTopology(t, recorded(t, "model-p5"), &facts.GPUFacts{})
+	f := gatherTopology(t, checktest.Rebuilt(t, "model-p5"), &facts.GPUFacts{})
 	f.NICs = &facts.NICFacts{}
 	return f
 }
@@ -136,7 +124,7 @@ func gatherCloud(t *testing.T) *facts.Facts {
 // paths of the others stay.
 func TestNearest(t *testing.T) {
 	for _, name := range fixtures.Examples() {
-		f := gatherTopology(t, recorded(t, name), nil)
+		f := gatherTopology(t, checktest.Rebuilt(t, name), nil)
 		topology := newTopology(f)
 		for _, g := range affinity.Of(f) {
 			for _, p := range f.Links.Pairs {

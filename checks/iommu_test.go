@@ -36,12 +36,25 @@ func TestIOMMU(t *testing.T) {
 		{"an old kernel that shows no type", []string{"dmar0", "dmar1"}, "", "", 0, "", "intel", []string{}, []string{"mode: the kernel does not say the type of each IOMMU group"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tree, gpus, _ := checktest.EightGPU()
-			tree.IOMMUUnits, tree.IOMMUType, tree.CommandLine = test.units, test.kind, test.commandLine
-			if test.ungrouped > 0 {
-				gpus[test.ungrouped].Group = -1
+			without := []string{"sys/class/iommu/"}
+			if len(test.units) == 0 {
+				without = append(without, "iommu_group")
 			}
-			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
+			if test.ungrouped > 0 {
+				without = append(without, eightGPUs[test.ungrouped]+"/iommu_group")
+			}
+			m := checktest.Rebuilt(t, eightGPU, without...)
+			m.AddFile("/proc/cmdline", []byte(test.commandLine+"\n"))
+			m.AddDir("/sys/class/iommu")
+			m.AddDir("/sys/kernel/iommu_groups")
+			for _, unit := range test.units {
+				m.AddDir("/sys/class/iommu/" + unit)
+			}
+			groups, _ := m.ReadDir("/sys/kernel/iommu_groups")
+			for _, group := range groups {
+				m.AddFile("/sys/kernel/iommu_groups/"+group+"/type", []byte(test.kind+"\n"))
+			}
+			f := gatherTopology(t, m, nil)
 			expect.Equal(t, test.mode, f.IOMMU.Mode, "mode")
 			expect.Equal(t, test.vendor, f.IOMMU.Vendor, "vendor")
 			expect.NoDiff(t, test.units, f.IOMMU.Units, "units")
@@ -52,17 +65,14 @@ func TestIOMMU(t *testing.T) {
 }
 
 func TestIOMMUMixed(t *testing.T) {
-	tree, gpus, _ := checktest.EightGPU()
-	m := checktest.MemoryOf(tree)
-	m.AddFile(fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", gpus[2].Group), []byte("DMA-FQ\n"))
-	f := gatherTopology(t, m, nil)
-	expect.Equal(t, "mixed", f.IOMMU.Mode, "mode")
-	// A device that is neither GPU nor NIC does not decide.
-	tree, _, _ = checktest.EightGPU()
-	m = checktest.MemoryOf(tree)
-	m.AddFile(fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", tree.Functions[0].Group), []byte("DMA\n"))
-	f = gatherTopology(t, m, nil)
-	expect.That(t, f.IOMMU.Mode == "passthrough", "mode = %q, want passthrough where another device is translated", f.IOMMU.Mode)
+	for group, want := range map[int]string{
+		215: "mixed",       // That of a GPU.
+		0:   "passthrough", // A device that is neither GPU nor NIC does not decide.
+	} {
+		m := checktest.Rebuilt(t, eightGPU)
+		m.AddFile(fmt.Sprintf("/sys/kernel/iommu_groups/%d/type", group), []byte("DMA-FQ\n"))
+		expect.Equal(t, want, gatherTopology(t, m, nil).IOMMU.Mode, "mode where group %d is translated", group)
+	}
 }
 
 func TestIOMMUHidden(t *testing.T) {

@@ -1,9 +1,11 @@
 package checks
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/checktest"
@@ -24,14 +26,12 @@ var wantPaths = [][]string{
 }
 
 func TestLinkPaths(t *testing.T) {
-	for _, privileged := range []bool{true, false} {
-		tree, gpus, nics := checktest.EightGPU()
-		m := &host.Memory{}
-		tree.Write(m, privileged)
+	gpus := eightGPUs
+	for privileged, m := range map[bool]*host.Memory{true: checktest.Rebuilt(t, eightGPU), false: unprivileged(t)} {
 		f := gatherTopology(t, m, nil)
 		for i := range gpus {
 			for j := i + 1; j < len(gpus); j++ {
-				p := f.Links.Between(gpus[j].Address, gpus[i].Address)
+				p := f.Links.Between(gpus[j], gpus[i])
 				expect.Must(t, p != nil, "no pair of GPUs %d and %d", i, j)
 				expect.That(t, p.Kind == "gpu-gpu" && p.Path == wantPaths[i][j], "privileged %t: GPUs %d and %d are %s by %q, want gpu-gpu by %q", privileged, i, j, p.Kind, p.Path, wantPaths[i][j])
 			}
@@ -43,16 +43,12 @@ func TestLinkPaths(t *testing.T) {
 			"SYS SYS PIX PHB", "SYS SYS PHB PIX", "SYS SYS NODE NODE", "SYS SYS NODE NODE",
 		}
 		for i, gpu := range gpus {
-			got := ""
-			for j, nic := range nics {
-				if j > 0 {
-					got += " "
-				}
-				p := f.Links.Between(gpu.Address, nic.Address)
-				expect.That(t, p.Kind == "gpu-nic" && p.A == gpu.Address && p.NVLinks == nil && p.P2P == nil, "pair %+v, want the GPU first and nothing said of NVLink", p)
-				got += p.Path
-			}
-			expect.Equal(t, wantNICs[i], got, "privileged %t: GPU %d to NICs", privileged, i)
+			got := expect.Map(itsNICs, func(nic string) string {
+				p := f.Links.Between(gpu, nic)
+				expect.That(t, p.Kind == "gpu-nic" && p.A == gpu && p.NVLinks == nil && p.P2P == nil, "pair %+v, want the GPU first and nothing said of NVLink", p)
+				return p.Path
+			})
+			expect.Equal(t, wantNICs[i], strings.Join(got, " "), "privileged %t: GPU %d to NICs", privileged, i)
 		}
 		expect.Equal(t, 28+32, len(f.Links.Pairs), "it")
 		expect.NoDiff(t, new(false), f.Links.VirtualTopology, "virtual topology")
@@ -61,8 +57,7 @@ func TestLinkPaths(t *testing.T) {
 }
 
 func TestLinkBridges(t *testing.T) {
-	tree, gpus, _ := checktest.EightGPU()
-	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
+	f := gatherTopology(t, checktest.Rebuilt(t, eightGPU), nil)
 	for _, test := range []struct {
 		a, b    int
 		bridges []string
@@ -72,14 +67,14 @@ func TestLinkBridges(t *testing.T) {
 		{2, 3, []string{"0000:39:00.0", "0000:39:01.0", "0000:3b:00.0", "0000:3d:00.0"}, "0000:38:00.0"},
 		{0, 4, []string{"0000:17:00.0", "0000:16:00.0", "0000:15:01.0", "0000:97:01.0", "0000:98:00.0", "0000:9a:00.0"}, ""},
 	} {
-		p := f.Links.Between(gpus[test.a].Address, gpus[test.b].Address)
+		p := f.Links.Between(eightGPUs[test.a], eightGPUs[test.b])
 		expect.NoDiff(t, test.bridges, p.Bridges, "GPUs %d and %d", test.a, test.b)
 		expect.Equal(t, test.common, p.CommonBridge, "GPUs %d and %d turn at", test.a, test.b)
 	}
 }
 
 func TestNarrowest(t *testing.T) {
-	type links = map[string]checktest.Link
+	type links = map[string]pcieLink
 	full := facts.NarrowestLink{At: "0000:18:00.0", SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015}
 	const first, second = "0000:18:00.0", "0000:19:00.0" // GPUs 0 and 1.
 	for _, test := range []struct {
@@ -90,70 +85,94 @@ func TestNarrowest(t *testing.T) {
 		want   *facts.NarrowestLink
 	}{
 		{"all at their best", 0, 1, nil, false, &full},
-		{"an idle GPU", 0, 1, links{second: {Speed: 1, Width: 16, MaxSpeed: 5, MaxWidth: 16}}, false, &facts.NarrowestLink{At: second, SpeedGTs: 2.5, Width: 16, GBps: 4, BestGBps: 63.015}},
+		{"an idle GPU", 0, 1, links{second: {1, 16, 5, 16}}, false, &facts.NarrowestLink{At: second, SpeedGTs: 2.5, Width: 16, GBps: 4, BestGBps: 63.015}},
 		{
 			"a slot that can do less than the GPU", 0, 1,
-			links{"0000:17:00.0": checktest.Gen(4, 8), first: {Speed: 4, Width: 8, MaxSpeed: 5, MaxWidth: 16}},
+			links{"0000:17:00.0": gen(4, 8), first: {4, 8, 5, 16}},
 			false,
 			&facts.NarrowestLink{At: first, SpeedGTs: 16, Width: 8, GBps: 15.754, BestGBps: 15.754},
 		},
-		{"a switch's uplink does not count where the traffic turns below it", 0, 1, links{"0000:16:00.0": checktest.Gen(3, 4)}, false, &full},
+		{"a switch's uplink does not count where the traffic turns below it", 0, 1, links{"0000:16:00.0": gen(3, 4)}, false, &full},
 		{
 			"a switch's uplink counts on the way through the root complex", 0, 4,
-			links{"0000:16:00.0": checktest.Gen(3, 4), "0000:15:01.0": {Speed: 3, Width: 4, MaxSpeed: 5, MaxWidth: 16}},
+			links{"0000:16:00.0": gen(3, 4), "0000:15:01.0": {3, 4, 5, 16}},
 			false,
 			&facts.NarrowestLink{At: "0000:16:00.0", SpeedGTs: 8, Width: 4, GBps: 3.938, BestGBps: 3.938},
 		},
 		{
 			"the link between two switches", 2, 3,
-			links{"0000:3b:00.0": {Speed: 5, Width: 8, MaxSpeed: 5, MaxWidth: 16}},
+			links{"0000:3b:00.0": {5, 8, 5, 16}},
 			false,
 			&facts.NarrowestLink{At: "0000:3b:00.0", SpeedGTs: 32, Width: 8, GBps: 31.508, BestGBps: 63.015},
 		},
-		{"an emulated port above a real GPU", 0, 1, links{"0000:17:00.0": checktest.Gen(1, 1)}, false, &full},
+		{"an emulated port above a real GPU", 0, 1, links{"0000:17:00.0": gen(1, 1)}, false, &full},
 		{
 			"PCIe 6", 0, 1,
-			links{first: checktest.Gen(6, 16), second: checktest.Gen(6, 16), "0000:17:00.0": checktest.Gen(6, 16), "0000:17:01.0": checktest.Gen(6, 16)},
+			links{first: gen(6, 16), second: gen(6, 16), "0000:17:00.0": gen(6, 16), "0000:17:01.0": gen(6, 16)},
 			false,
 			&facts.NarrowestLink{At: first, SpeedGTs: 64, Width: 16, GBps: 121, BestGBps: 121},
 		},
-		{"a GPU off the bus: its port knows the link", 0, 1, links{"0000:17:00.0": {MaxSpeed: 5, MaxWidth: 16}}, true, nil},
+		{"a GPU off the bus: its port knows the link", 0, 1, links{"0000:17:00.0": {0, 0, 5, 16}}, true, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tree, gpus, _ := checktest.EightGPU()
-			expect.Equal(t, checktest.Gen(5, 16), gpus[0].Link, "link of a GPU")
+			m := checktest.Rebuilt(t, eightGPU)
 			for address, link := range test.change {
-				functionAt(t, tree, address).Link = link
+				link.set(t, m, address)
 			}
-			gpus[0].OffBus = test.offBus
-			f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-			expect.NoDiff(t, test.want, f.Links.Between(gpus[test.a].Address, gpus[test.b].Address).Narrowest, "narrowest")
+			if test.offBus {
+				changeConfig(t, m, first, func(b []byte) []byte { return bytes.Repeat([]byte{0xff}, len(b)) })
+			}
+			f := gatherTopology(t, m, nil)
+			expect.NoDiff(t, test.want, f.Links.Between(eightGPUs[test.a], eightGPUs[test.b]).Narrowest, "narrowest")
 		})
 	}
+}
+
+// addBelow adds a GPU to PCI facts, below bridges on a root bus, the first of which is a root port and the others of which
+// are upstream and downstream ports in turn. Without privileges that is not seen.
+func addBelow(f *facts.PCIFacts, gpu facts.PCIDevice, privileged bool, bridges ...string) string {
+	gpu.Kind, gpu.RootBus, gpu.Ancestors = "gpu", "pci0000:"+bridges[0][5:7], bridges
+	gpu.Link = &facts.PCIeLink{SpeedGTs: 16, Width: 16, MaxSpeedGTs: 16, MaxWidth: 16}
+	for i, address := range bridges {
+		d := facts.PCIDevice{Address: address, Kind: "bridge", NUMANode: gpu.NUMANode, RootBus: gpu.RootBus, Ancestors: bridges[:i], Link: gpu.Link}
+		if privileged {
+			d.PortType = []string{"root-port", "upstream-port", "downstream-port"}[min(i, 2-i%2)]
+		}
+		if !slices.ContainsFunc(f.Devices, func(d facts.PCIDevice) bool { return d.Address == address }) {
+			f.Devices = append(f.Devices, d)
+		}
+	}
+	f.Devices = append(f.Devices, gpu)
+	return gpu.Address
+}
+
+// linked are facts with the links that follow from them.
+func linked(t *testing.T, f *facts.Facts) *facts.Facts {
+	t.Helper()
+	g := checktest.On(&host.Memory{}, f)
+	expect.NoError(t, linksCheck.Gather(t.Context(), g))
+	f.Unknown = g.Unknowns()
+	return f
 }
 
 func TestPathWithoutNodes(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		nodes int // Of the machine.
-		a, b  int // Of the two devices; -1 none.
+		nodes int  // Of the machine.
+		a, b  *int // Of the two devices.
 		want  string
 	}{
-		{"both named, equal", 2, 1, 1, "NODE"},
-		{"both named, different", 2, 0, 1, "SYS"},
-		{"one not named", 2, -1, 1, ""},
-		{"neither named", 2, -1, -1, ""},
-		{"a machine of one node", 1, -1, -1, "NODE"},
-		{"a machine whose nodes are not shown", 0, -1, -1, ""},
+		{"both named, equal", 2, new(1), new(1), "NODE"},
+		{"both named, different", 2, new(0), new(1), "SYS"},
+		{"one not named", 2, nil, new(1), ""},
+		{"neither named", 2, nil, nil, ""},
+		{"a machine of one node", 1, nil, nil, "NODE"},
+		{"a machine whose nodes are not shown", 0, nil, nil, ""},
 	} {
-		tree := &checktest.Tree{}
-		for range test.nodes {
-			tree.Nodes = append(tree.Nodes, checktest.Node{CPUs: "0"})
-		}
-		a := tree.Root(0, 0x10, test.a).Bridge(1, checktest.RootPort, checktest.Gen(4, 16), nil).Below.GPU(0, checktest.Gen(4, 16))
-		b := tree.Root(0, 0x20, test.b).Bridge(1, checktest.RootPort, checktest.Gen(4, 16), nil).Below.GPU(0, checktest.Gen(4, 16))
-		f := gatherTopology(t, checktest.MemoryOf(tree), nil)
-		expect.Equal(t, test.want, f.Links.Between(a.Address, b.Address).Path, "%s: path", test.name)
+		f := &facts.Facts{PCI: &facts.PCIFacts{}, NUMA: &facts.NUMAFacts{Nodes: make([]facts.NUMANode, test.nodes)}}
+		a := addBelow(f.PCI, facts.PCIDevice{Address: "0000:11:00.0", NUMANode: test.a}, true, "0000:10:01.0")
+		b := addBelow(f.PCI, facts.PCIDevice{Address: "0000:21:00.0", NUMANode: test.b}, true, "0000:20:01.0")
+		expect.Equal(t, test.want, linked(t, f).Links.Between(a, b).Path, "%s: path", test.name)
 		unknown := checktest.UnknownOf(f, "links")
 		expect.That(t, (unknown != nil) == (test.want == ""), "%s: unknown = %q, want it said only where there is no path", test.name, unknown)
 	}
@@ -163,22 +182,17 @@ func TestPathWithoutNodes(t *testing.T) {
 // have, below a shared switch, and a card of two GPUs.
 func TestSwitchOnCard(t *testing.T) {
 	for _, privileged := range []bool{true, false} {
-		tree := &checktest.Tree{Nodes: []checktest.Node{{CPUs: "0"}}}
-		link := checktest.Gen(4, 16)
-		_, down := tree.Root(0, 0x10, 0).Bridge(1, checktest.RootPort, link, nil).Below.Switch(2, link, nil)
-		var amd []*checktest.Function
-		for _, port := range down {
-			_, card := port.Below.Switch(1, link, nil)
-			amd = append(amd, card[0].Below.Add(0, 0, checktest.Function{Class: 0x038000, Vendor: 0x1002, Device: 0x740f, Driver: "amdgpu", Link: link}))
+		f := &facts.Facts{PCI: &facts.PCIFacts{}, NUMA: &facts.NUMAFacts{Nodes: make([]facts.NUMANode, 1)}}
+		add := func(vendor, address string, bridges ...string) string {
+			return addBelow(f.PCI, facts.PCIDevice{Address: address, Vendor: vendor, NUMANode: new(0)}, privileged, bridges...)
 		}
-		_, card := tree.Root(0, 0x80, 0).Bridge(1, checktest.RootPort, link, nil).Below.Switch(2, link, nil)
-		left, right := card[0].Below.GPU(0, link), card[1].Below.GPU(0, link)
-		m := &host.Memory{}
-		tree.Write(m, privileged)
-		f := gatherTopology(t, m, nil)
-		p := f.Links.Between(amd[0].Address, amd[1].Address)
+		one := add("0x1002", "0000:15:00.0", "0000:10:01.0", "0000:11:00.0", "0000:12:00.0", "0000:13:00.0", "0000:14:00.0")
+		two := add("0x1002", "0000:18:00.0", "0000:10:01.0", "0000:11:00.0", "0000:12:01.0", "0000:16:00.0", "0000:17:00.0")
+		left := add("0x10de", "0000:83:00.0", "0000:80:01.0", "0000:81:00.0", "0000:82:00.0")
+		right := add("0x10de", "0000:84:00.0", "0000:80:01.0", "0000:81:00.0", "0000:82:01.0")
+		p := linked(t, f).Links.Between(one, two)
 		expect.That(t, p.Path == "PXB" && len(p.Bridges) == 6 && p.NVLinks != nil && *p.NVLinks == 0, "privileged %t: AMD pair %+v, want PXB over six bridges, no NVLink", privileged, p)
-		p = f.Links.Between(left.Address, right.Address)
+		p = f.Links.Between(left, right)
 		expect.That(t, p.Path == "PIX" && p.NVLinks == nil, "privileged %t: pair of one card %+v, want PIX and NVLinks not known", privileged, p)
 	}
 }
@@ -242,8 +256,11 @@ func TestNVLinks(t *testing.T) {
 		{"one not known", 0, "ok", nvlinks(4, hopper), nil, nil, nil, false, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			tree, functions := checktest.FlatVM(2 + test.others)
-			a, b := functions[0].Address, functions[1].Address
+			const a, b = "0000:00:03.0", "0000:00:04.0"
+			pci := &facts.PCIFacts{}
+			for i := range 2 + test.others {
+				pci.Devices = append(pci.Devices, facts.PCIDevice{Address: fmt.Sprintf("0000:00:%02x.0", 3+i), Kind: "gpu", Vendor: "0x10de", RootBus: "pci0000:00"})
+			}
 			gpus := &facts.GPUFacts{Devices: []facts.GPU{
 				{Address: a, Vendor: "nvidia", NVLinks: test.a, Fabric: test.fabric},
 				{Address: b, Vendor: "nvidia", NVLinks: test.b, Fabric: test.fabric},
@@ -251,7 +268,7 @@ func TestNVLinks(t *testing.T) {
 			if test.status != "" {
 				gpus.P2P = peersOf(test.status, a, b)
 			}
-			p := gatherTopology(t, checktest.MemoryOf(tree), gpus).Links.Between(a, b)
+			p := linked(t, &facts.Facts{PCI: pci, GPUs: gpus}).Links.Between(a, b)
 			expect.NoDiff(t, test.links, p.NVLinks, "NVLinks")
 			expect.That(t, p.NVSwitch == test.nvsw && !(math.Abs(p.NVLinkGBps-test.gbps) > 0.001), "NVSwitch, GB/s = %t, %g; want %t, %g", p.NVSwitch, p.NVLinkGBps, test.nvsw, test.gbps)
 		})
@@ -281,14 +298,13 @@ func TestUsableNVLink(t *testing.T) {
 }
 
 func TestP2PStatus(t *testing.T) {
-	tree, functions := checktest.FlatVM(3)
-	a, b, c := functions[0].Address, functions[1].Address, functions[2].Address
+	const a, b, c = "0000:00:06.0", "0000:00:07.0", "0000:00:08.0"
 	gpus := &facts.GPUFacts{P2P: []facts.GPUPeer{
 		{A: a, B: b, Read: "ok", Write: "ok", NVLink: "unknown", Atomics: "ok"},
 		{A: b, B: a, Read: "chipset-not-supported", Write: "ok", NVLink: "ok"},
 		{A: c, B: b, Read: "ok"},
 	}}
-	f := gatherTopology(t, checktest.MemoryOf(tree), gpus)
+	f := gatherTopology(t, checktest.Rebuilt(t, "h200x4"), gpus)
 	for pair, want := range map[[2]string]*facts.P2PStatus{
 		{a, b}: {Read: "chipset-not-supported", Write: "ok", NVLink: "unknown", Atomics: "ok"},
 		{b, c}: {Read: "ok"},
@@ -299,9 +315,8 @@ func TestP2PStatus(t *testing.T) {
 }
 
 func TestLinksFlatVM(t *testing.T) {
-	tree, functions := checktest.FlatVM(2)
-	a, b := functions[0].Address, functions[1].Address
-	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
+	const a, b = "0000:00:06.0", "0000:00:07.0"
+	f := gatherTopology(t, checktest.Rebuilt(t, "h200x2"), nil)
 	want := &facts.Pair{
 		A: a, B: b, Kind: "gpu-gpu", Path: "PHB", Bridges: []string{},
 		Narrowest: &facts.NarrowestLink{At: a, SpeedGTs: 32, Width: 16, GBps: 63.015, BestGBps: 63.015},
@@ -325,21 +340,26 @@ func TestLinksWithoutPCI(t *testing.T) {
 	expect.NoDiff(t, want, f.Links, "section")
 	expect.That(t, slices.ContainsFunc(g.Unknowns(), func(u facts.Unknown) bool { return u.Fact == "pairs.path" }), "unknown = %v, want the path", g.Unknowns())
 	f.GPUs = nil
-	expect.Error(t, linksCheck.Gather(t.Context(), g), "no error where neither section is known")
+	expect.That(t, linksCheck.Gather(t.Context(), g) != nil, "no error where neither section is known")
 }
 
 // TestLinksOfGuests checks that devices which guests have are left out.
 func TestLinksOfGuests(t *testing.T) {
-	tree, gpus, nics := checktest.EightGPU()
-	gpus[0].Driver, gpus[1].Driver, gpus[2].Driver = "vfio-pci", "nvgrace-gpu-vfio-pci", ""
-	free := functionAt(t, tree, "0000:17:02.0").Below.Add(0, 1, checktest.Function{Class: 0x020700, Vendor: 0x15b3, Device: 0x101e, Physical: nics[0]})
-	f := gatherTopology(t, checktest.MemoryOf(tree), nil)
+	f := gatherTopology(t, checktest.Rebuilt(t, eightGPU), nil)
+	for i, driver := range []string{"vfio-pci", "nvgrace-gpu-vfio-pci", ""} {
+		at := slices.IndexFunc(f.PCI.Devices, func(d facts.PCIDevice) bool { return d.Address == eightGPUs[i] })
+		f.PCI.Devices[at].Driver = driver
+	}
+	free := deviceOf(t, f, itsNICs[0])
+	free.Address, free.Driver, free.Virtual = "0000:1a:00.1", "", true
+	f.PCI.Devices = append(f.PCI.Devices, free)
+	linked(t, f)
 	for pair, want := range map[[2]string]bool{
-		{gpus[0].Address, gpus[3].Address}: false,
-		{gpus[1].Address, gpus[3].Address}: false,
-		{gpus[2].Address, gpus[3].Address}: true, // A driver that is missing is no reason.
-		{gpus[3].Address, nics[0].Address}: true,
-		{gpus[3].Address, free.Address}:    false,
+		{eightGPUs[0], eightGPUs[3]}: false,
+		{eightGPUs[1], eightGPUs[3]}: false,
+		{eightGPUs[2], eightGPUs[3]}: true, // A driver that is missing is no reason.
+		{eightGPUs[3], itsNICs[0]}:   true,
+		{eightGPUs[3], free.Address}: false,
 	} {
 		expect.Equal(t, want, f.Links.Between(pair[0], pair[1]) != nil, "%s - %s paired", pair[0], pair[1])
 	}

@@ -1,7 +1,6 @@
 package remedies
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -265,25 +264,6 @@ func TestProofs(t *testing.T) {
 		"bad":      {&probe.Report{Transfers: []probe.Transfer{staged(probe.OK), staged(probe.Corrupt)}}, map[string]Proof{"nccl-p2p-disable": bad}},
 	} {
 		expect.NoDiff(t, tt.want, s.Proofs(tt.report), "%s: proofs", name)
-	}
-}
-
-func BenchmarkLoad(b *testing.B) {
-	for b.Loop() {
-		expect.Value(Load())(b)
-	}
-}
-
-func BenchmarkRank(b *testing.B) {
-	s := builtin(b)
-	var findings []rules.Finding
-	for i := range 20 {
-		f := acs()
-		f.Subject = fmt.Sprintf("0000:%02x:01.1", i)
-		findings = append(findings, f)
-	}
-	for b.Loop() {
-		s.Rank(findings, Situation{})
 	}
 }
 

@@ -137,7 +137,7 @@ func TestPolicyBombs(t *testing.T) {
 			most.compile = 300 * time.Millisecond
 			_, err := loadWithin(most, "policy", nil, map[string][]byte{"own.rego": []byte(ruleText("own", high, body))})
 			faultsAreLines(t, err)
-			expect.Error(t, err, "it was taken")
+			expect.That(t, err != nil, "it was taken")
 		})
 	}
 }

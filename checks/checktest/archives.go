@@ -4,44 +4,36 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"golang.org/x/tools/txtar"
 
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// Entry is a file, a link or a folder.
-type Entry struct {
-	// Path is relative to the root.
-	Path string
-	Data []byte
-	// Link is the target of a link.
-	Link string
-	Dir  bool
-}
-
-// SplitRecording takes from a recording what files of /sys, /proc and /etc/os-release can express. rest is
-// the recording with the same content.
-func SplitRecording(t *testing.T, recording []byte) (entries []Entry, rest []byte) {
-	t.Helper()
+// SplitRecording takes from a recorded machine what files of /sys, /proc and /etc/os-release can express, at their real
+// paths. rest is the recording with the same content.
+func SplitRecording(tb testing.TB, name string) (files fstest.MapFS, rest []byte) {
+	tb.Helper()
+	recording := expect.Value(fixtures.Example(name))(tb)
 	archive := txtar.Parse(recording)
 	if !bytes.Contains(archive.Comment, []byte("\nunlisted: not-recorded\n")) { // One written by hand.
 		head, more, _ := bytes.Cut(archive.Comment, []byte("\n"))
 		archive.Comment = slices.Concat(head, []byte("\nunlisted: not-recorded\n"), more)
 	}
-	whole := expect.Value(host.Parse("recording", recording))(t)
-	kept := []txtar.File{}
+	whole := expect.Value(host.Parse("recording", recording))(tb)
+	recorded, links, kept := fstest.MapFS{}, map[string]string{}, []txtar.File{}
 	for _, f := range archive.Files {
 		name, attributes, _ := strings.Cut(f.Name, " ")
 		if !strings.HasPrefix(name, "sys/") && !strings.HasPrefix(name, "proc/") && name != "etc/os-release" || strings.Contains(attributes, "!") {
@@ -50,87 +42,78 @@ func SplitRecording(t *testing.T, recording []byte) (entries []Entry, rest []byt
 		if strings.HasPrefix(name, "proc/") && attributes == "" && !strings.HasSuffix(name, "/") && len(f.Data) == 0 {
 			continue // In an archive it may as well be one that could not be read.
 		}
-		e := Entry{Path: strings.TrimSuffix(name, "/")}
+		file := &fstest.MapFile{}
 		switch target, isLink := strings.CutPrefix(attributes, "-> "); {
 		case isLink:
-			e.Link = target
+			file.Mode, file.Data, links["/"+name] = fs.ModeSymlink, []byte(target), target
 		case strings.HasPrefix(attributes, "stat "):
 			if !strings.HasPrefix(attributes, "stat d") {
 				continue
 			}
-			e.Dir = true
+			file.Mode = fs.ModeDir
 		case strings.HasSuffix(name, "/"):
-			e.Dir = true
+			file.Mode = fs.ModeDir
 			for line := range strings.Lines(string(f.Data)) {
-				entries = append(entries, Entry{Path: name + strings.TrimSpace(line), Dir: true})
+				recorded[name+strings.TrimSpace(line)] = cmp.Or(recorded[name+strings.TrimSpace(line)], file)
 			}
 		default:
-			e.Data = expect.Value(whole.ReadFile("/"+name, host.MaxFile))(t)
+			file.Data = expect.Value(whole.ReadFile("/"+name, host.MaxFile))(tb)
 		}
-		entries, kept = append(entries, e), append(kept, f)
+		recorded[strings.TrimSuffix(name, "/")], kept = file, append(kept, f)
 	}
-	return inPlace(t, entries), txtar.Format(&txtar.Archive{Comment: archive.Comment, Files: append(kept, txtar.File{Name: "!end"})})
+	files = fstest.MapFS{}
+	for name, file := range recorded {
+		folder := expect.Value(host.Follow("/"+path.Dir(name), func(at string, _ []string) (string, bool, error) { return links[at], links[at] != "", nil }))(tb)
+		at := strings.TrimPrefix(path.Join(folder, path.Base(name)), "/")
+		if before := files[at]; before == nil || before.Mode.IsDir() { // Of others, more is known.
+			files[at] = file
+		}
+	}
+	return files, txtar.Format(&txtar.Archive{Comment: archive.Comment, Files: append(kept, txtar.File{Name: "!end"})})
 }
 
-// inPlace gives each entry its real path, and leaves out folders of which more is known.
-func inPlace(t *testing.T, entries []Entry) []Entry {
-	t.Helper()
-	links := map[string]string{}
-	for _, e := range entries {
-		if e.Link != "" {
-			links["/"+e.Path] = e.Link
-		}
-	}
-	known := map[string]Entry{}
-	for _, e := range entries {
-		folder := expect.Value(host.Follow("/"+path.Dir(e.Path), func(at string, _ []string) (string, bool, error) { return links[at], links[at] != "", nil }))(t)
-		e.Path = strings.TrimPrefix(path.Join(folder, path.Base(e.Path)), "/")
-		if before, ok := known[e.Path]; !ok || before.Dir {
-			known[e.Path] = e
-		}
-	}
-	return slices.SortedFunc(maps.Values(known), func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-}
-
-// WriteFolder writes the entries below a folder.
-func WriteFolder(t *testing.T, root string, entries []Entry) {
-	t.Helper()
-	for _, e := range entries {
-		at := filepath.Join(root, e.Path)
-		expect.NoError(t, os.MkdirAll(filepath.Dir(at), 0o700))
+// Rebuilt is a machine with the files that SplitRecording takes from a recorded one, without those whose path contains
+// one of some words. What it does not hold does not exist.
+func Rebuilt(tb testing.TB, name string, without ...string) *host.Memory {
+	tb.Helper()
+	files, _ := SplitRecording(tb, name)
+	m := &host.Memory{}
+	for at, f := range files {
 		switch {
-		case e.Dir:
-			expect.NoError(t, os.MkdirAll(at, 0o700))
-		case e.Link != "":
-			expect.NoError(t, os.Symlink(e.Link, at))
+		case slices.ContainsFunc(without, func(word string) bool { return strings.Contains(at, word) }):
+		case f.Mode.IsDir():
+			m.AddDir(at)
+		case f.Mode != 0:
+			m.AddLink(at, string(f.Data))
 		default:
-			expect.NoError(t, os.WriteFile(at, e.Data, 0o600))
+			m.AddFile(at, f.Data)
 		}
 	}
+	return m
 }
 
-// Tar returns the entries below a folder as an archive. As GNU tar does, it gives files of /sys
-// the size of a page.
-func Tar(t *testing.T, root string, entries []Entry) []byte {
-	t.Helper()
+// Tar returns files below a folder as an archive. As GNU tar does, it gives files of /sys the size of a page.
+func Tar(tb testing.TB, root string, files fstest.MapFS) []byte {
+	tb.Helper()
 	const page = 4096
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	for _, e := range entries {
-		head := &tar.Header{Name: path.Join(root, e.Path), Mode: 0o444, Size: int64(len(e.Data))}
-		switch {
-		case e.Dir:
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		data := files[name].Data
+		head := &tar.Header{Name: path.Join(root, name), Mode: 0o444}
+		switch mode := files[name].Mode; {
+		case mode.IsDir():
 			head.Typeflag, head.Name = tar.TypeDir, head.Name+"/"
-		case e.Link != "":
-			head.Typeflag, head.Linkname = tar.TypeSymlink, e.Link
-		case strings.HasPrefix(e.Path, "sys/") && path.Base(e.Path) != "config":
-			e.Data = append(slices.Clone(e.Data), make([]byte, page-len(e.Data))...)
-			head.Size = page
+		case mode != 0:
+			head.Typeflag, head.Linkname, data = tar.TypeSymlink, string(data), nil
+		case strings.HasPrefix(name, "sys/") && path.Base(name) != "config":
+			data = append(slices.Clone(data), make([]byte, page-len(data))...)
 		}
-		expect.NoError(t, w.WriteHeader(head))
-		expect.Value(w.Write(e.Data))(t)
+		head.Size = int64(len(data))
+		expect.NoError(tb, w.WriteHeader(head))
+		expect.Value(w.Write(data))(tb)
 	}
-	expect.NoError(t, w.Close())
+	expect.NoError(tb, w.Close())
 	return b.Bytes()
 }
 
@@ -145,21 +128,17 @@ func Gzip(data []byte) []byte {
 	return b.Bytes()
 }
 
-// Zip returns the entries below a folder as an archive.
-func Zip(t *testing.T, root string, entries []Entry) []byte {
+// Zip returns files below a folder as an archive.
+func Zip(t *testing.T, root string, files fstest.MapFS) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	for _, e := range entries {
-		head := &zip.FileHeader{Name: path.Join(root, e.Path), Method: zip.Deflate}
-		switch {
-		case e.Dir:
+	for name, f := range files {
+		head := &zip.FileHeader{Name: path.Join(root, name), Method: zip.Deflate}
+		if head.SetMode(f.Mode | 0o777); f.Mode.IsDir() {
 			head.Name += "/"
-		case e.Link != "":
-			head.SetMode(fs.ModeSymlink | 0o777)
-			e.Data = []byte(e.Link)
 		}
-		expect.Value(expect.Value(w.CreateHeader(head))(t).Write(e.Data))(t)
+		expect.Value(expect.Value(w.CreateHeader(head))(t).Write(f.Data))(t)
 	}
 	expect.NoError(t, w.Close())
 	return b.Bytes()

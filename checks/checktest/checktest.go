@@ -1,6 +1,5 @@
-// Package checktest runs checks on machines that a test makes up. It models the PCI tree of such a
-// machine, with true config space, and writes it as the files that Linux shows of one. Recorded machines
-// it writes as what people send of them: a folder or an archive with copies of /sys and /proc.
+// Package checktest runs checks on machines that a test makes up, or that it makes of the files of a recorded one.
+// Recorded machines it also writes as what people send of them: an archive with copies of /sys and /proc.
 package checktest
 
 import (
@@ -36,14 +35,6 @@ func One(t *testing.T, c *gather.Check, m *host.Memory) *facts.Facts {
 	}
 	f.Unknown = g.Unknowns()
 	return f
-}
-
-// MemoryOf writes a PCI tree as a privileged process sees it.
-func MemoryOf(tree *Tree) *host.Memory {
-	m := &host.Memory{}
-	tree.Write(m, true)
-	m.AddFile("/proc/self/status", []byte("Name:\tx\nCpus_allowed_list:\t0-127\nMems_allowed_list:\t0-1\n"))
-	return m
 }
 
 // UnknownOf lists the reasons of one section.

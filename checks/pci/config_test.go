@@ -5,17 +5,23 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // configOf returns the config space of a port that has every capability.
 func configOf() []byte {
-	t := &checktest.Tree{}
-	f := t.Root(0, 0, -1).Bridge(1, checktest.RootPort, checktest.Gen(4, 8), checktest.ACSRedirect())
-	f.ATS, f.ResizableLog2MiB = new(bool), 13
-	return f.Config()
+	b := make([]byte, 4096)
+	for at, v := range map[int]uint32{
+		0x00: 0x352a8086, 0x04: 0x00100006, 0x08: 0x060400a1, 0x0c: 0x00010000, 0x34: 0x40, // A bridge with a list of capabilities.
+		0x40: 0x6001,                                                               // Power management.
+		0x60: 0x00420010, 0x64: 0x8001, 0x68: 0x5130, 0x6c: 0x84, 0x70: 0x00840000, // A root port at 16 GT/s, x8.
+		0x100: 0x16010001, 0x160: 0x1c01000d, 0x164: 0x001d005f, // AER; ACS that redirects.
+		0x1c0: 0x2201000f, 0x220: 0x00010015, 0x224: 1<<17 | 1<<12, 0x228: 13<<8 | 1<<5 | 2, // ATS; resizable BAR 2 of 8 GiB.
+	} {
+		put32(b, at, v)
+	}
+	return b
 }
 
 func TestReadConfig(t *testing.T) {

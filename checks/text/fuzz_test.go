@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -30,6 +32,8 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(checktest.Gzip([]byte(known)))
 	f.Add(checktest.Gzip(checktest.Gzip([]byte(known))))
+	f.Add([]byte("-- a --\n" + texttest.LspciVerbose + "-- b --\n" + placesQuery))
+	f.Add([]byte("-- a --\n" + texttest.NvsmiTableText + "-- b --\nservices:\n  s:\n    image: i\n    shm_size: 1g\n"))
 	f.Add(tarred(f, "a.log", known, "b/c.log", known))
 	f.Add(checktest.Gzip(tarred(f, "a.log.gz", string(checktest.Gzip([]byte(known))), "b.zip", string(zipped(f, "c.log", known)))))
 	f.Add(zipped(f, "a.log", known, "b.tar", string(tarred(f, "c.log", known))))
@@ -45,7 +49,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := text.Read(t.Context(), []string{"-"}, text.Options{Stdin: bytes.NewReader(data), MaxBytes: most})
 		if got.Facts == nil {
-			expect.Error(t, err, "neither facts nor an error")
+			expect.That(t, err != nil, "neither facts nor an error")
 			return
 		}
 		expect.That(t, err != nil || len(got.Facts.Texts) != 0 || got.Recording != "", "neither texts nor an error")
@@ -83,8 +87,29 @@ func checkTexts(t *testing.T, got text.Result, most int64) {
 	if got.Recording != "" {
 		return // It names texts of its own.
 	}
+	told := map[string]bool{}
 	for _, o := range got.Facts.Origins {
 		place(o.Fact, o.Source, o.Line)
+		expect.That(t, !told[o.Fact], "%s has two places", o.Fact)
+		told[o.Fact] = true
+	}
+	for _, l := range got.Facts.Launches {
+		place("a launch", l.Source, l.Line)
+		for part, line := range l.Lines {
+			place(part, l.Source, line)
+		}
+	}
+	for _, b := range got.Facts.Benchmarks {
+		for part, line := range b.Lines {
+			place(part, b.Source, line)
+		}
+	}
+	if got.Facts.Env != nil {
+		for _, v := range got.Facts.Env.Variables {
+			if v.Line != 0 { // Not known.
+				place(v.Name, v.Source, v.Line)
+			}
+		}
 	}
 	if got.Facts.Logs != nil {
 		for _, m := range got.Facts.Logs.Messages {
@@ -105,3 +130,41 @@ func TestTextsOfFixtures(t *testing.T) {
 	checkTexts(t, got, text.DefaultMaxBytes)
 	expect.Len(t, 0, slices.DeleteFunc(got.Facts.Texts, func(text facts.Text) bool { return text.Problem == "" }), "not read")
 }
+
+// BenchmarkRead reads logs of jobs. With -cpu 1 it is the speed of one core.
+func BenchmarkRead(b *testing.B) {
+	log := []byte(strings.Repeat(strings.Join(slices.Collect(maps.Values(texttest.EveryText(b))), ""), 16))
+	b.SetBytes(int64(len(log)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r := text.NewReading()
+		expect.NoError(b, r.Read(b.Context(), "log", bytes.NewReader(log)))
+		r.Finish()
+	}
+}
+
+// TestStatementsNeed checks that no row of the catalogue misses a line because it lacks a
+// literal: the lines are those of the rows' examples and of the repository's texts.
+func TestStatementsNeed(t *testing.T) {
+	lines := make(map[string]bool)
+	for _, text := range texttest.EveryText(t) {
+		for line := range strings.SplitSeq(text, "\n") {
+			lines[line] = true
+		}
+	}
+	for _, row := range message.Statements() {
+		like, unlike := regexp.MustCompile(withoutBlank(row.Like)), regexp.MustCompile(withoutBlank(row.Unlike))
+		for line := range lines {
+			if !slices.ContainsFunc(row.Anchors, func(a string) bool { return strings.Contains(line, a) }) {
+				continue
+			}
+			plain := withoutBlank(line)
+			want := like.MatchString(plain) && (row.Unlike == "" || !unlike.MatchString(plain))
+			_, got := row.Row.Match(line)
+			expect.That(t, got == want, "%s: %q: got %t, want %t", row.ID, line, got, want)
+		}
+	}
+}
+
+// withoutBlank is a line or a form without a blank before a colon, as they are compared.
+func withoutBlank(text string) string { return strings.ReplaceAll(text, " : ", ": ") }

@@ -7,10 +7,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"hash/crc32"
+	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -37,7 +41,7 @@ func TestMachinesAsTrees(t *testing.T) {
 	for _, name := range expect.SomeRows(4, fixtures.Examples()) {
 		t.Run(name, func(t *testing.T) {
 			recording := expect.Value(fixtures.Example(name))(t)
-			entries, rest := checktest.SplitRecording(t, recording)
+			files, rest := checktest.SplitRecording(t, name)
 			want := plain(gathered(t, rest))
 			names := gathered(t, recording).Host
 			// The names that the kernel gives itself are in files, too: those that the recording holds.
@@ -45,13 +49,13 @@ func TestMachinesAsTrees(t *testing.T) {
 				want.Host.Arch = names.Arch
 			}
 			folder := t.TempDir()
-			checktest.WriteFolder(t, folder, entries)
-			packed := checktest.Tar(t, "", entries)
+			expect.NoError(t, os.CopyFS(folder, files))
+			packed := checktest.Tar(t, "", files)
 			for _, of := range []string{
 				folder,
-				save(t, "m.tar.gz", checktest.Gzip(checktest.Tar(t, "./sosreport-node1", entries))),
-				save(t, "m.zip", checktest.Zip(t, "case 12/node1", entries)),
-				save(t, "outer.tar", checktest.Tar(t, "", []checktest.Entry{{Path: "ticket/m.tgz", Data: checktest.Gzip(packed)}})),
+				save(t, "m.tar.gz", checktest.Gzip(checktest.Tar(t, "./sosreport-node1", files))),
+				save(t, "m.zip", checktest.Zip(t, "case 12/node1", files)),
+				save(t, "outer.tar", checktest.Tar(t, "", fstest.MapFS{"ticket/m.tgz": {Data: checktest.Gzip(packed)}})),
 			} {
 				got, err := text.Read(t.Context(), []string{of}, text.Options{})
 				expect.Must(t, err == nil, "%s: %v", of, err)
@@ -84,32 +88,31 @@ func plain(f *facts.Facts) *facts.Facts {
 }
 
 // machineFiles are files of a machine with two GPUs.
-func machineFiles() []checktest.Entry {
-	var all []checktest.Entry
-	add := func(at, data string) { all = append(all, checktest.Entry{Path: at, Data: []byte(data)}) }
-	for _, a := range []string{"0000:3b:00.0", "0000:5e:00.0"} {
-		folder := "sys/devices/pci0000:3a/0000:3a:00.0/" + a
-		add(folder+"/class", "0x030200\n")
-		add(folder+"/vendor", "0x10de\n")
-		add(folder+"/device", "0x2330\n")
-		add(folder+"/numa_node", "0\n")
-		all = append(all, checktest.Entry{Path: "sys/bus/pci/devices/" + a, Link: "../../../devices/pci0000:3a/0000:3a:00.0/" + a})
+func machineFiles() fstest.MapFS {
+	all := fstest.MapFS{
+		"proc/cmdline": {Data: []byte("root=/dev/sda1 iommu=pt\n")},
+		"proc/version": {Data: []byte("Linux version 6.8.0-41-generic (x) #1\n")},
 	}
-	add("proc/cmdline", "root=/dev/sda1 iommu=pt\n")
-	add("proc/version", "Linux version 6.8.0-41-generic (x) #1\n")
+	for _, a := range []string{"0000:3b:00.0", "0000:5e:00.0"} {
+		for name, text := range map[string]string{"class": "0x030200\n", "vendor": "0x10de\n", "device": "0x2330\n", "numa_node": "0\n"} {
+			all["sys/devices/pci0000:3a/0000:3a:00.0/"+a+"/"+name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		all["sys/bus/pci/devices/"+a] = &fstest.MapFile{Mode: fs.ModeSymlink, Data: []byte("../../../devices/pci0000:3a/0000:3a:00.0/" + a)}
+	}
 	return all
 }
 
 func TestMachineAndTexts(t *testing.T) {
-	entries := append(machineFiles(),
-		checktest.Entry{Path: "sos_commands/kernel/uname_-a", Data: []byte("Linux node7 6.8.0-41-generic #41-Ubuntu SMP x86_64 x86_64 x86_64 GNU/Linux\n")},
-		checktest.Entry{Path: "sos_commands/kernel/dmesg", Data: []byte("[   12.803392] NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n")},
-		checktest.Entry{Path: "sos_commands/nvidia/nvidia-smi_-L", Data: []byte("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-8f6c1d1e-2222-3333-4444-555566667777)\n")},
-		checktest.Entry{Path: "sos_commands/pci/lspci", Data: []byte("3b:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)\n\tLnkCap:\tPort #0, Speed 32GT/s, Width x16\n\tLnkSta:\tSpeed 16GT/s (downgraded), Width x8\n")},
-		checktest.Entry{Path: "proc/net/bonding/bond0", Data: []byte("Ethernet Channel Bonding Driver: v6.8.0\n\nBonding Mode: IEEE 802.3ad Dynamic link aggregation\nMII Status: up\n\nSlave Interface: eth0\nMII Status: up\nSpeed: 100000 Mbps\n")},
-		checktest.Entry{Path: "proc/interrupts", Data: []byte("  0: 1\n")},
-	)
-	of := save(t, "m.tar", checktest.Tar(t, "sosreport-node7", entries))
+	files := machineFiles()
+	maps.Copy(files, fstest.MapFS{
+		"sos_commands/kernel/uname_-a":      {Data: []byte("Linux node7 6.8.0-41-generic #41-Ubuntu SMP x86_64 x86_64 x86_64 GNU/Linux\n")},
+		"sos_commands/kernel/dmesg":         {Data: []byte("[   12.803392] NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n")},
+		"sos_commands/nvidia/nvidia-smi_-L": {Data: []byte("GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-8f6c1d1e-2222-3333-4444-555566667777)\n")},
+		"sos_commands/pci/lspci":            {Data: []byte("3b:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330] (rev a1)\n\tLnkCap:\tPort #0, Speed 32GT/s, Width x16\n\tLnkSta:\tSpeed 16GT/s (downgraded), Width x8\n")},
+		"proc/net/bonding/bond0":            {Data: []byte("Ethernet Channel Bonding Driver: v6.8.0\n\nBonding Mode: IEEE 802.3ad Dynamic link aggregation\nMII Status: up\n\nSlave Interface: eth0\nMII Status: up\nSpeed: 100000 Mbps\n")},
+		"proc/interrupts":                   {Data: []byte("  0: 1\n")},
+	})
+	of := save(t, "m.tar", checktest.Tar(t, "sosreport-node7", files))
 	f := expect.Value(text.Read(t.Context(), []string{of}, text.Options{}))(t).Facts
 	expect.That(t, f.Host.Kernel == "6.8.0-41-generic" && f.Host.Arch == "amd64" && slices.Contains(f.Host.CommandLine, "iommu=pt"), "the host is %+v", f.Host)
 	expect.That(t, f.KernelLog != nil && len(f.KernelLog.Events) == 1, "the kernel log is %+v", f.KernelLog)
@@ -131,18 +134,18 @@ func TestMachineAndTexts(t *testing.T) {
 
 func TestSeveralMachines(t *testing.T) {
 	folder := t.TempDir()
-	checktest.WriteFolder(t, filepath.Join(folder, "node1"), machineFiles())
-	checktest.WriteFolder(t, filepath.Join(folder, "node2"), machineFiles())
+	expect.NoError(t, os.CopyFS(filepath.Join(folder, "node1"), machineFiles()))
+	expect.NoError(t, os.CopyFS(filepath.Join(folder, "node2"), machineFiles()))
 	_, err := text.Read(t.Context(), []string{folder}, text.Options{})
 	want := ": " + filepath.Join(folder, "node1") + ", " + filepath.Join(folder, "node2")
 	expect.That(t, errors.Is(err, text.ErrSeveral) && strings.HasSuffix(err.Error(), want), "got %v, want an error that names%s", err, want)
 	// The root folder of a container on the machine is no other machine.
-	checktest.WriteFolder(t, filepath.Join(folder, "node1/run/containers/1"), machineFiles())
+	expect.NoError(t, os.CopyFS(filepath.Join(folder, "node1/run/containers/1"), machineFiles()))
 	got, err := text.Read(t.Context(), []string{filepath.Join(folder, "node1")}, text.Options{})
 	expect.That(t, err == nil && got.Recording == filepath.Join(folder, "node1"), "got %q, %v", got.Recording, err)
 	many := t.TempDir()
 	for i := range 20 {
-		checktest.WriteFolder(t, filepath.Join(many, strings.Repeat("n", i+1)), machineFiles())
+		expect.NoError(t, os.CopyFS(filepath.Join(many, strings.Repeat("n", i+1)), machineFiles()))
 	}
 	_, err = text.Read(t.Context(), []string{many}, text.Options{})
 	expect.That(t, errors.Is(err, text.ErrSeveral) && strings.Count(err.Error(), ", ") == 16 && strings.HasSuffix(err.Error(), ", and others"), "got %v", err)
@@ -151,8 +154,9 @@ func TestSeveralMachines(t *testing.T) {
 // TestCutTree checks that a tree that ends before its time, at any byte, shows no value that the whole
 // one does not show, and that what may be missing is unknown.
 func TestCutTree(t *testing.T) {
-	entries := append(machineFiles(), checktest.Entry{Path: "sys/kernel/iommu_groups", Dir: true}, checktest.Entry{Path: "sys/class/iommu", Dir: true})
-	packed := checktest.Tar(t, "node1", entries)
+	files := machineFiles()
+	files["sys/kernel/iommu_groups"], files["sys/class/iommu"] = &fstest.MapFile{Mode: fs.ModeDir}, &fstest.MapFile{Mode: fs.ModeDir}
+	packed := checktest.Tar(t, "node1", files)
 	whole, err := text.Read(t.Context(), []string{save(t, "m.tar", packed)}, text.Options{})
 	expect.Must(t, err == nil && whole.Facts.IOMMU.Mode == "off", "got %v, %v", whole.Facts, err)
 	for end := 512; end < len(packed)-1024; end += 1536 - 1 {

@@ -186,9 +186,7 @@ func TestUnreadableAlone(t *testing.T) {
 // TestLimits checks that under a low limit the program ends with a report, or with one line, a hint and exit code 2. Under
 // far lower limits the Go runtime ends before main, which no test is about.
 func TestLimits(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the race detector needs more address space than any limit leaves")
-	}
+	expect.NotShort(t, "the race detector needs more address space than any limit leaves")
 	t.Parallel()
 	program, _ := placedForAll(t)
 	for _, tt := range []struct {

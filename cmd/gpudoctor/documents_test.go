@@ -11,7 +11,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/checks/image/imagetest"
-	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -50,11 +49,10 @@ func desk(t *testing.T) string {
 	waivers := "waivers:\n  - {rule: iommu-translation, reason: a test, expires: 2099-05-31}\n"
 	expect.NoError(t, os.WriteFile(filepath.Join(folder, "waivers.yaml"), []byte(waivers), 0o600))
 	writeReports(t, filepath.Join(folder, "reports"))
-	recording := expect.Value(fixtures.Example("h200x2"))(t)
-	entries, _ := checktest.SplitRecording(t, recording)
-	checktest.WriteFolder(t, filepath.Join(folder, "node7"), entries)
+	files, _ := checktest.SplitRecording(t, "h200x2")
+	expect.NoError(t, os.CopyFS(filepath.Join(folder, "node7"), files))
 	for _, name := range []string{"sosreport.tar.xz", "sosreport-node7.tar.xz", "node8.tar.gz"} { // What it is packed in is found by its content.
-		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), checktest.Gzip(checktest.Tar(t, "sosreport-node7", entries)), 0o600))
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), checktest.Gzip(checktest.Tar(t, "sosreport-node7", files)), 0o600))
 	}
 	expect.NoError(t, os.Rename(imagetest.Write(t, goodImages[0].img, imagetest.Docker), filepath.Join(folder, "image.tar")))
 	for name, example := range map[string]string{"before.json": "example:h200x2", "after.json": "example:model-2x-zeros"} {

@@ -81,14 +81,6 @@ func checkShown(t *testing.T, what string, args ...string) {
 	}
 }
 
-// slowWithRace skips what has nothing side by side that the race detector could look at.
-func slowWithRace(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("not with -short")
-	}
-}
-
 // planted puts the hostile text behind each string of a decoded document that
 // the choice takes, and into the names of what maps hold.
 func planted(v any, path string, take func(path string) bool) any {
@@ -111,7 +103,7 @@ func planted(v any, path string, take func(path string) bool) any {
 
 // TestHostileFacts checks it for the strings of facts: of the whole machine, and of each section by itself.
 func TestHostileFacts(t *testing.T) {
-	slowWithRace(t)
+	expect.NotShort(t, "nothing in it runs side by side")
 	facts := filepath.Join(t.TempDir(), "facts.json")
 	_, machine := runShown(t, "facts", "facts", "--from", filepath.Join("..", "..", "fixtures", "hosts", "h200x2.txtar"))
 	for _, section := range append(slices.Sorted(maps.Keys(decoded[map[string]any](t, machine))), "all") {
@@ -148,7 +140,7 @@ func writeTestFile(t *testing.T, file string, raw []byte) {
 // TestHostileTexts checks it for texts of every kind, in files, folders and
 // archives with hostile names, and for recorded machines.
 func TestHostileTexts(t *testing.T) {
-	slowWithRace(t)
+	expect.NotShort(t, "nothing in it runs side by side")
 	root := filepath.Join("..", "..", "fixtures", "texts")
 	dir := filepath.Join(t.TempDir(), "ticket")
 	expect.NoError(t, os.Mkdir(dir, 0o755))
@@ -219,7 +211,7 @@ func TestHostileTexts(t *testing.T) {
 // TestHostilePolicy checks it for every text of a rule and of a remedy, and for
 // the names of their files; and that line breaks of texts stay.
 func TestHostilePolicy(t *testing.T) {
-	slowWithRace(t)
+	expect.NotShort(t, "nothing in it runs side by side")
 	visible := strings.ToValidUTF8(hostile(), "?") // YAML refuses anything else.
 	text := "first line\nsecond line" + visible
 	encoded := expect.Value(json.Marshal(text))(t)
@@ -310,7 +302,7 @@ func restoring(f cli.Flag) func() {
 // TestHostileWords checks it for what is typed: each flag of each command, each
 // argument, each name of a command, and each variable that stands for a flag.
 func TestHostileWords(t *testing.T) {
-	slowWithRace(t)
+	expect.NotShort(t, "nothing in it runs side by side")
 	t.Chdir(t.TempDir()) // A word that names a file to write is taken.
 	word := hostile()
 	var walk func(before []string, commands []*cli.Command)
@@ -362,7 +354,7 @@ var stoppedRules = map[string]string{
 // TestStoppedRules checks that a rule which is stopped is reported in every format, that
 // what others find is reported, and that nothing is called healthy.
 func TestStoppedRules(t *testing.T) {
-	slowWithRace(t)
+	expect.NotShort(t, "nothing in it runs side by side")
 	memory := ruleMemory
 	ruleLimit, ruleMemory = 200*time.Millisecond, 0
 	defer func() { ruleLimit, ruleMemory = 0, memory }()

@@ -90,7 +90,7 @@ func judgedFiles(t *testing.T, file, target string) (*report.Document, []string)
 // TestLaunchFiles checks that each case of fixtures/launches is judged as its comment says,
 // with the line of each fault, that the exit code follows, and that half of them are good.
 func TestLaunchFiles(t *testing.T) {
-	slowWithRace(t)
+	expect.NotShort(t, "nothing in it runs side by side")
 	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/launches/*.txtar")
 	expect.Must(t, err == nil && len(files) >= 30, "%d cases: %v", len(files), err)
@@ -114,7 +114,7 @@ func TestLaunchFiles(t *testing.T) {
 // TestUnitsAreIndependent checks that what is found about each file of fixtures/launches is the same beside all the
 // others as it is alone, whatever their order. The nodes of Slurm count for all batch jobs, and are left out.
 func TestUnitsAreIndependent(t *testing.T) {
-	slowWithRace(t)
+	expect.NotShort(t, "nothing in it runs side by side")
 	t.Parallel()
 	dir := t.TempDir()
 	found := func(paths ...string) []string {
@@ -206,7 +206,7 @@ func gateOf(t *testing.T, path string) (code int, said string) {
 // code 0 unless it is still valid: alone it is refused, or its good documents are judged; beside a good file it is named with
 // the line.
 func TestBrokenManifests(t *testing.T) {
-	slowWithRace(t)
+	expect.NotShort(t, "nothing in it runs side by side")
 	t.Parallel()
 	cases := expect.Value(filepath.Glob("../../fixtures/launches/*.txtar"))(t)
 	dir := t.TempDir()

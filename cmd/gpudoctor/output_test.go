@@ -179,7 +179,7 @@ func commandLines(t *testing.T) map[string][]string {
 // TestOutputFails checks for every command that a report that could not be written gives exit code 2 and one line, and
 // a reader that has gone no word and the code that it would have been.
 func TestOutputFails(t *testing.T) {
-	slowWithRace(t)
+	expect.NotShort(t, "nothing in it runs side by side")
 	for line, args := range commandLines(t) {
 		var stdout, stderr bytes.Buffer
 		code := run(args, &stdout, &stderr)

@@ -149,14 +149,6 @@ func program(b *testing.B) string {
 	return file
 }
 
-// BenchmarkVersion measures how long the program takes to begin and end.
-func BenchmarkVersion(b *testing.B) {
-	file := program(b)
-	for b.Loop() {
-		expect.NoError(b, exec.Command(file, "--version").Run())
-	}
-}
-
 // BenchmarkCheckFrom measures the whole line over the facts of eight GPUs, the
 // start of the program and the most memory that it held included.
 func BenchmarkCheckFrom(b *testing.B) {

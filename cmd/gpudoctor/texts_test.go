@@ -339,9 +339,7 @@ func diagnosed(t *testing.T, text string) []rules.Finding {
 // of its facts and of the report as text, Markdown and HTML, and then each finding. GPUDOCTOR_VERDICTS is a regular expression:
 // only inputs of which the file says something that it matches are judged and compared.
 func TestGoldenVerdicts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("nothing in it runs side by side")
-	}
+	expect.NotShort(t, "nothing in it runs side by side")
 	t.Parallel()
 	cases := expect.Value(fixtures.Cases(os.DirFS("../../fixtures")))(t)
 	recorded := expect.Value(os.ReadFile("../../fixtures/verdicts.txt"))(t)
@@ -448,17 +446,16 @@ func TestExamplesJudged(t *testing.T) {
 // TestTreesJudged checks that the copy of a machine's files is never healthy, and that no rule finds anything in it
 // which it does not find in the recording, unless the recording has what explains it, such as the probe.
 func TestTreesJudged(t *testing.T) {
-	slowWithRace(t)
+	expect.NotShort(t, "nothing in it runs side by side")
 	judge := func(from string) *report.Document {
 		t.Helper()
 		d := expect.Value(diagnose(t.Context(), requestFor(rules.Training, from)))(t)
 		return d
 	}
 	for _, name := range fixtures.Examples() {
-		recording := expect.Value(fixtures.Example(name))(t)
-		entries, _ := checktest.SplitRecording(t, recording)
+		files, _ := checktest.SplitRecording(t, name)
 		file := filepath.Join(t.TempDir(), name+".tgz")
-		expect.NoError(t, os.WriteFile(file, checktest.Gzip(checktest.Tar(t, name, entries)), 0o600))
+		expect.NoError(t, os.WriteFile(file, checktest.Gzip(checktest.Tar(t, name, files)), 0o600))
 		whole, copied := judge("example:"+name), judge(file)
 		expect.That(t, copied.Verdict.State != report.Healthy && !copied.TextsOnly(), "%s: the verdict on its files is %s, texts only: %t", name, copied.Verdict.State, copied.TextsOnly())
 		found := map[string]bool{}

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"testing/iotest"
 
 	"github.com/gpudoctor/gpudoctor/checks/checktest"
@@ -45,10 +46,10 @@ func TestKeepsRecorded(t *testing.T) {
 	}
 	seen := 0
 	for _, name := range fixtures.Examples() {
-		entries, _ := checktest.SplitRecording(t, expect.Value(fixtures.Example(name))(t))
-		for _, e := range entries {
-			_, at, ok := rootfs.Split(e.Path)
-			if !ok || e.Dir || unread(at) {
+		files, _ := checktest.SplitRecording(t, name)
+		for name, file := range files {
+			_, at, ok := rootfs.Split(name)
+			if !ok || file.Mode.IsDir() || unread(at) {
 				continue
 			}
 			seen++
@@ -160,23 +161,13 @@ func TestUname(t *testing.T) {
 // FuzzTree checks that no archive makes a tree show that something does not exist, whatever
 // its links and however it ends.
 func FuzzTree(f *testing.F) {
-	seed := func(entries ...checktest.Entry) []byte {
-		var b bytes.Buffer
-		w := tar.NewWriter(&b)
-		for _, e := range entries {
-			head := &tar.Header{Name: e.Path, Linkname: e.Link, Size: int64(len(e.Data))}
-			if e.Link != "" {
-				head.Typeflag = tar.TypeSymlink
-			}
-			_ = w.WriteHeader(head)
-			_, _ = w.Write(e.Data)
-		}
-		_ = w.Close()
-		return b.Bytes()
-	}
-	f.Add(seed(checktest.Entry{Path: "sys/devices/pci0000:00/0000:00:01.0/vendor", Data: []byte("0x10de\n")}, checktest.Entry{Path: "sys/bus/pci/devices/0000:00:01.0", Link: "../../../devices/pci0000:00/0000:00:01.0"}), 0)
-	f.Add(seed(checktest.Entry{Path: "sys/class/net", Link: "net"}, checktest.Entry{Path: "sys/class/net/eth0/x", Data: []byte("1")}), 600)
-	f.Add(seed(checktest.Entry{Path: "proc/self/status", Link: "../../../.."}, checktest.Entry{Path: "proc/self/status/x", Link: "/"}), 0)
+	link := func(to string) *fstest.MapFile { return &fstest.MapFile{Mode: fs.ModeSymlink, Data: []byte(to)} }
+	f.Add(checktest.Tar(f, "", fstest.MapFS{
+		"sys/devices/pci0000:00/0000:00:01.0/vendor": {Data: []byte("0x10de\n")},
+		"sys/bus/pci/devices/0000:00:01.0":           link("../../../devices/pci0000:00/0000:00:01.0"),
+	}), 0)
+	f.Add(checktest.Tar(f, "", fstest.MapFS{"sys/class/net": link("net"), "sys/class/net/eth0/x": {Data: []byte("1")}}), 600)
+	f.Add(checktest.Tar(f, "", fstest.MapFS{"proc/self/status": link("../../../.."), "proc/self/status/x": link("/")}), 0)
 	f.Fuzz(func(t *testing.T, archive []byte, cut int) {
 		if cut > 0 && cut < len(archive) {
 			archive = archive[:cut]

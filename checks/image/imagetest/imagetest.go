@@ -161,10 +161,7 @@ func runTar(tb testing.TB, input io.Reader, args ...string) {
 // WriteIndex makes an OCI layout of images for several platforms, in an index of its own if it is nested, and returns where it is.
 func WriteIndex(tb testing.TB, platforms []v1.Platform, images []v1.Image, nested bool) string {
 	tb.Helper()
-	index := v1.ImageIndex(empty.Index)
-	for i, img := range images {
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &platforms[i]}})
-	}
+	index := Index(platforms, images)
 	if nested {
 		index = mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index})
 	}

@@ -12,39 +12,16 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/fixtures/restricted"
 )
 
 // asDenied is the environment variable that makes this test binary a parent to whom
 // the kernel denies a system call: its number, and the error.
 const asDenied = "GPUDOCTOR_TEST_DENIED"
-
-// deny makes the kernel fail a system call of this process and all that it starts.
-func deny(call uint32, with unix.Errno) error {
-	const (
-		load, jumpIfEqual, give = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_RET | unix.BPF_K
-		allow, fail             = 0x7fff0000, 0x00050000 // SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO (linux/seccomp.h).
-	)
-	filter := []unix.SockFilter{
-		{Code: load}, // The number of the call is at offset 0.
-		{Code: jumpIfEqual, Jf: 1, K: call},
-		{Code: give, K: fail | uint32(with)},
-		{Code: give, K: allow},
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
-	}
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	const setFilter, allThreads = 1, 1 // SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC.
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, setFilter, allThreads, uintptr(unsafe.Pointer(&program))); errno != 0 {
-		return errno
-	}
-	return nil
-}
 
 // runDenied runs children of a few kinds under the filter, and prints what became of each.
 func runDenied() {
@@ -61,7 +38,7 @@ func runDenied() {
 			_, _ = fmt.Fprintf(os.Stdout, "another process: %d, %v\n", pid, err)
 		}()
 	}
-	if err := deny(call, with); err != nil {
+	if err := restricted.Deny(restricted.Fail(with), call); err != nil {
 		_, _ = fmt.Fprintln(os.Stdout, "no filter:", err)
 		return
 	}

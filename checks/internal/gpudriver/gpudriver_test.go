@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // TestOneDoor checks that no other package calls a library beside NVML's, whose
@@ -101,4 +102,77 @@ func TestCompiled(t *testing.T) {
 	}
 	wg.Wait()
 	expect.That(t, made.Load() == 2, "compiled %d times for two models", made.Load())
+}
+
+// TestNCCLVersion checks how versions are written (NCCL_VERSION of nccl.h) and which are supported.
+func TestNCCLVersion(t *testing.T) {
+	for number, want := range map[int32]string{
+		2408: "2.4.8", 2804: "2.8.4", 20906: "2.9.6", 22809: "2.28.9", 29999: "2.99.99",
+		2304: "2.3.4 no", 30000: "3.0.0 no", 1348: "1.3.48 no", 0: "0.0.0 no", -1: "0.0.-1 no",
+	} {
+		got, supported := ncclVersion(number)
+		if !supported {
+			got += " no"
+		}
+		expect.Equal(t, want, got, "%d", number)
+	}
+}
+
+// TestNCCLResults checks that every number has a name, and that those of the header are theirs.
+func TestNCCLResults(t *testing.T) {
+	for r, want := range map[int32]string{2: "ncclSystemError", 6: "ncclRemoteError", ncclInProgress: "ncclInProgress", 8: "ncclResult_t 8", -1: "ncclResult_t -1"} {
+		var e *Error
+		expect.That(t, errors.As((&NCCL{}).fail("ncclSend", r), &e) && e.Name == want, "%d: got %+v, want %s", r, e, want)
+	}
+}
+
+// TestResults checks that the results have the numbers that the table of the driver's
+// errors has, as far as it has them.
+func TestResults(t *testing.T) {
+	t.Parallel()
+	numbers := map[string]int{}
+	for _, e := range data.DriverErrors().Codes {
+		numbers[e.Name] = e.Code
+	}
+	for name, result := range map[string]Result{
+		"OUT_OF_MEMORY": OutOfMemory, "STUB_LIBRARY": StubLibrary, "DEVICE_UNAVAILABLE": DeviceUnavail, "NO_DEVICE": NoDevice, "INVALID_DEVICE": InvalidDevice,
+		"PEER_ACCESS_ALREADY_ENABLED": PeerAlready, "NOT_SUPPORTED": NotSupported, "SYSTEM_NOT_READY": SystemNotReady,
+		"SYSTEM_DRIVER_MISMATCH": DriverMismatch, "COMPAT_NOT_SUPPORTED_ON_DEVICE": CompatNotSupport,
+	} {
+		expect.That(t, numbers[name] == int(result), "%s is %d, and %d in the table", name, result, numbers[name])
+	}
+}
+
+// TestCUDANames checks that a result has a name even where the library tells none,
+// and that the library's own words are read no further than they go.
+func TestCUDANames(t *testing.T) {
+	word := append([]byte("CUDA_ERROR_OUT_OF_MEMORY"), make([]byte, 300)...)
+	name := func(r Result, s *uintptr) Result {
+		if r != OutOfMemory {
+			return InvalidDevice
+		}
+		*s = uintptr(unsafe.Pointer(&word[0]))
+		return Success
+	}
+	d := newCUDA(Global)
+	d.c.GetErrorName = name
+	for r, want := range map[Result]string{OutOfMemory: "CUDA_ERROR_OUT_OF_MEMORY", DriverMismatch: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", 4711: "CUDA_ERROR"} {
+		var e *Error
+		err := d.Fail("cuInit", int32(r))
+		expect.That(t, errors.As(err, &e) && e.Name == want, "result %d: %v, want the name %s", r, err, want)
+	}
+}
+
+// TestCUDALayout checks the sizes that cuda.h gives its structures on 64-bit machines.
+func TestCUDALayout(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		got, want uintptr
+	}{
+		{"CUmemAllocationProp", unsafe.Sizeof(allocationProp{}), 32},
+		{"CUmemAccessDesc", unsafe.Sizeof(accessDesc{}), 12},
+		{"CUipcMemHandle", unsafe.Sizeof(IPCHandle{}), 64},
+	} {
+		expect.Equal(t, c.want, c.got, "%s has", c.name)
+	}
 }

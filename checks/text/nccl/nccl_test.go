@@ -8,8 +8,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
-	"github.com/gpudoctor/gpudoctor/checks/text/nccl"
-	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -206,22 +204,6 @@ var benchmark = []string{
 	"node017:40211:40877 [3] NCCL INFO P2P Chunksize set to 131072",
 	"node017:40211:40902 [3] NCCL INFO New proxy send connection 14 from local rank 3, transport 2",
 	"node017:40211:40877 [3] NCCL INFO NCCL_IB_HCA set to mlx5",
-}
-
-func BenchmarkNCCLLine(b *testing.B) {
-	s := parse.NewSink()
-	line := nccl.LogKind(&nccl.Log{}).Line
-	total := 0
-	for _, l := range benchmark {
-		total += len(l) + 1
-	}
-	b.SetBytes(int64(total))
-	b.ReportAllocs()
-	for b.Loop() {
-		for i, l := range benchmark {
-			line(s, parse.Line{Text: l, Number: i + 1})
-		}
-	}
 }
 
 func FuzzNCCL(f *testing.F) {

@@ -2,10 +2,8 @@
 package texttest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
 // Parse reads one text that is held in memory, as every kind.
@@ -47,34 +46,14 @@ func Text(r *parse.Reading, name, content string) {
 	r.Read(context.Background(), name, strings.NewReader(content)) //nolint:errcheck // Memory gives no error.
 }
 
-// Root is the path of the repository's root from the folder of the test that runs.
-func Root(tb testing.TB) string {
-	tb.Helper()
-	root := "."
-	for range 8 {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			return root
-		}
-		root = filepath.Join("..", root)
-	}
-	tb.Fatal("no go.mod in any folder above")
-	return ""
-}
-
 // EveryText is each text of fixtures/texts, and one of all examples of messages.
 func EveryText(tb testing.TB) map[string]string {
 	tb.Helper()
 	all := map[string]string{}
-	paths, err := filepath.Glob(filepath.Join(Root(tb), "fixtures/texts/*.txtar"))
-	if err != nil || len(paths) == 0 {
-		tb.Fatalf("no texts: %v", err)
-	}
+	paths := expect.Value(filepath.Glob(filepath.Join(expect.Root(tb), "fixtures/texts/*.txtar")))(tb)
+	expect.Must(tb, len(paths) > 0, "no texts")
 	for _, path := range paths {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		for _, f := range txtar.Parse(raw).Files {
+		for _, f := range expect.Value(txtar.ParseFile(path))(tb).Files {
 			all[filepath.Base(path)+":"+f.Name] = string(f.Data)
 		}
 	}
@@ -91,11 +70,5 @@ func EveryText(tb testing.TB) map[string]string {
 // Indented is the facts as JSON.
 func Indented(tb testing.TB, f *facts.Facts) string {
 	tb.Helper()
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetIndent("", " ")
-	if err := e.Encode(f); err != nil {
-		tb.Fatal(err)
-	}
-	return b.String()
+	return string(expect.Value(json.MarshalIndent(f, "", " "))(tb))
 }

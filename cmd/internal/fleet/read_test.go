@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -49,16 +50,18 @@ func TestRead(t *testing.T) {
 	for name, content := range bad {
 		files["b-"+name] = content
 	}
-	for _, name := range slices.Sorted(maps.Keys(files)) { // The last one counts.
-		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(files[name]), 0o600))
+	all := fstest.MapFS{}
+	for name, content := range files { // The last one counts.
+		all[name] = &fstest.MapFile{Data: []byte(content)}
 	}
+	expect.NoError(t, os.CopyFS(folder, all))
 	known := expect.Value(rules.Load())(t)
 	for name, c := range map[string]struct {
 		path, stdin string
 		problems    int
 	}{
 		"a folder":   {folder, "", len(bad)},
-		"an archive": {"-", string(packed(t, files)), len(bad)},
+		"an archive": {"-", string(checktest.Tar(t, "", all)), len(bad)},
 		"a stream":   {"-", strings.Join(good, "\n") + bad["other.json"] + bad["again.json"] + bad["cut.json"], 3},
 	} {
 		r := expect.Value(Read(t.Context(), []string{c.path}, strings.NewReader(c.stdin), nil))(t)

@@ -1,8 +1,6 @@
 package fleet
 
 import (
-	"archive/tar"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,7 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
+	"github.com/gpudoctor/gpudoctor/checks/checktest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -44,20 +44,6 @@ func judgeTexts(_ context.Context, file string) ([]byte, error) {
 		return nil, errors.New(file + ": nothing in it was recognized")
 	}
 	return []byte(reportOf(name, strings.Join(slices.Sorted(maps.Keys(texts)), " "))), nil
-}
-
-// packed is files in a tar archive.
-func packed(t *testing.T, files map[string]string) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	to := tar.NewWriter(&b)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		expect.NoError(t, to.WriteHeader(&tar.Header{Name: name, Size: int64(len(files[name])), Mode: 0o600, Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}))
-		_, err := to.Write([]byte(files[name]))
-		expect.NoError(t, err)
-	}
-	expect.NoError(t, to.Close())
-	return b.Bytes()
 }
 
 // TestNodeFolders checks which nodes a folder with texts and recordings has, and that an archive of these must be unpacked.
@@ -98,7 +84,7 @@ func TestNodeFolders(t *testing.T) {
 			files{"all/n1.json": report, "all/n2.json": report, "all/n3/sys/class/x": "well"},
 			"n1 (570), n2 (570); all/n3/sys/class: is a copy of a machine's files, which is judged only in a folder of its own",
 		},
-		"an archive": {files{"n1.tar": string(packed(t, files{"n1/dmesg.txt": "well"}))}, "; n1.tar: holds no reports: unpack it, and name the folder, in which each node has one of its own"},
+		"an archive": {files{"n1.tar": string(checktest.Tar(t, "", fstest.MapFS{"n1/dmesg.txt": {Data: []byte("well")}}))}, "; n1.tar: holds no reports: unpack it, and name the folder, in which each node has one of its own"},
 	} {
 		root := t.TempDir()
 		for file, text := range c.files {

@@ -156,7 +156,7 @@ func TestJUnitSchema(t *testing.T) {
 	}
 	broken := filepath.Join(t.TempDir(), "broken.xml")
 	expect.NoError(t, os.WriteFile(broken, []byte(`<testsuites><testsuite name="x" skipped="1"/></testsuites>`), 0o600))
-	expect.Error(t, exec.Command("xmllint", "--nonet", "--noout", "--schema", file, broken).Run(), "a report without its sums is valid: the schema says nothing")
+	expect.That(t, exec.Command("xmllint", "--nonet", "--noout", "--schema", file, broken).Run() != nil, "a report without its sums is valid: the schema says nothing")
 }
 
 func markdownOf(t *testing.T, name string, d *Document) string {
