@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/docker/go-units"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -155,17 +157,21 @@ func (s Situation) editable(name string) (all []Edit) {
 // what was asked for them tells: the probe's runtime, a container, messages and libraries.
 func vendorOf(f *facts.Facts) string {
 	if f.GPUs != nil && len(f.GPUs.Devices) > 0 {
-		first := f.GPUs.Devices[0].Vendor
-		if slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Vendor != first }) {
-			return ""
-		}
-		return first
+		return OneVendor(f.GPUs.Devices)
 	}
 	if f.Transfers != nil && f.Transfers.API == "hip" || slices.ContainsFunc(f.Launches, forAMD) || spokenOf(f, "hip", "rocr", "rocm", "rocblas", "rccl") && !spokenOf(f, "cuda", "nvml", "nvidia-smi", "nvidia-driver") ||
 		has(f, "libamdhip64") && !has(f, "libcuda", "libcudart") {
 		return "amd"
 	}
 	return ""
+}
+
+// OneVendor is the one vendor of all GPUs; empty where there are none, or several vendors.
+func OneVendor(gpus []facts.GPU) string {
+	if len(gpus) == 0 || slices.ContainsFunc(gpus, func(g facts.GPU) bool { return g.Vendor != gpus[0].Vendor }) {
+		return ""
+	}
+	return gpus[0].Vendor
 }
 
 // has reports whether a library of one of the kinds is installed.
@@ -351,8 +357,8 @@ func Has(l *facts.Launch, flag string) bool {
 	case "--ulimit":
 		return value == "memlock=-1" && (unlimited || l.Privileged || IsRoot(l.User) && adds("IPC_LOCK"))
 	case "--shm-size":
-		n, ok := SizeBytes(value)
-		return ok && l.SHMBytes != nil && *l.SHMBytes >= n
+		n, err := units.RAMInBytes(value)
+		return err == nil && l.SHMBytes != nil && *l.SHMBytes >= n
 	}
 	return false
 }
