@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
@@ -53,6 +54,10 @@ var (
 	checkFormatFlag = &cli.StringFlag{
 		Name: "format", Value: "text", EnvVars: []string{"GPUDOCTOR_FORMAT"},
 		Usage: "`FORMAT`: write text, json, markdown, html or a format for CI",
+	}
+	outputFlag = &cli.StringSliceFlag{
+		Name: "output", Aliases: []string{"o"},
+		Usage: "`FILE`: write FILE (.txt, .json, .md, .html) or FORMAT=FILE; may be repeated",
 	}
 	verboseFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "also show evidence, all transfers and what was not judged"}
 	quietFlag   = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, DisableDefaultText: true, Usage: "print only what makes the exit code nonzero"}
@@ -121,10 +126,7 @@ func judgingFlags() []cli.Flag {
 		waiveFlag,
 		redactFlag, noRedactFlag,
 		checkFormatFlag,
-		&cli.StringSliceFlag{
-			Name: "output", Aliases: []string{"o"},
-			Usage: "`FILE`: write FILE (.txt, .json, .md, .html) or FORMAT=FILE; may be repeated",
-		},
+		outputFlag,
 		verboseFlag,
 		quietFlag,
 		colorFlag,
@@ -168,7 +170,9 @@ func runRequest(c *cli.Context, r request) error {
 	}
 	p.Done()
 	if r.baseline != nil {
-		addBaseline(d, *r.baseline)
+		sides := []compare.Input{*r.baseline, {Report: d, Facts: d.Facts()}}
+		alikeNames(sides)
+		d.Baseline = compare.Since(sides[0], sides[1])
 	}
 	if slices.ContainsFunc(all, func(o output) bool { return o.format.Name == "json" }) && r.profile == rules.Training {
 		d.AddTraits()

@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -125,12 +124,6 @@ func alikeNames(sides []compare.Input) {
 			}
 		}
 	}
-}
-
-func addBaseline(d *report.Document, before compare.Input) {
-	sides := []compare.Input{before, {Report: d, Facts: d.Facts()}}
-	alikeNames(sides)
-	d.Baseline = compare.Since(sides[0], sides[1])
 }
 
 // readSide says what a file is, and reads it if it is a report.

@@ -133,7 +133,7 @@ func (e *explanation) remedy(r remedies.Remedy) {
 	e.text(remedies.Unfilled(r.Description))
 	e.line("")
 	e.part("costs", r.Cost)
-	e.part("requires", apply.Effort(r.Needs, r.Lasts))
+	e.part("requires", remedies.Effort(r.Needs, r.Lasts))
 	e.part("risk", r.Risk)
 	e.part("caution", r.Caution)
 	label := "apply"
@@ -188,28 +188,15 @@ func rulesCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return stdio.WriteText(c.App.Writer, rulesTable(known.rules.Rules()))
+				rows := [][]string{{"RULE", "SEVERITY", "PROFILES", "TITLE"}}
+				for _, r := range known.rules.Rules() {
+					names := lines.Map(r.Profiles, func(p rules.Profile) string { return string(p) })
+					rows = append(rows, []string{r.ID, string(r.Severity), cmp.Or(strings.Join(names, ","), "all"), r.Title})
+				}
+				return stdio.WriteText(c.App.Writer, lines.Table(lines.Clean(rows, false)))
 			},
 		}, testPolicyCommand()},
 	}
-}
-
-func textsTable() string {
-	rows := [][]string{{"KIND", "PRODUCED BY", "WHAT IT IS"}}
-	for _, k := range text.Kinds() {
-		rows = append(rows, []string{k.Name, k.Command, k.Title})
-	}
-	rows = append(rows, []string{"messages", "", fmt.Sprintf("the %d known messages of programs, anywhere in a text", len(message.Statements()))})
-	return lines.Table(lines.Clean(rows, false))
-}
-
-func rulesTable(all []rules.Rule) string {
-	rows := [][]string{{"RULE", "SEVERITY", "PROFILES", "TITLE"}}
-	for _, r := range all {
-		names := lines.Map(r.Profiles, func(p rules.Profile) string { return string(p) })
-		rows = append(rows, []string{r.ID, string(r.Severity), cmp.Or(strings.Join(names, ","), "all"), r.Title})
-	}
-	return lines.Table(lines.Clean(rows, false))
 }
 
 func textsCommand() *cli.Command {
@@ -219,7 +206,12 @@ func textsCommand() *cli.Command {
 		Description: `Each kind is recognized by its content, alone or among others in one file, in a
 folder, in an archive (.gz, .bz2, .tar, .zip, .txtar) or from a pipe.`,
 		Action: func(c *cli.Context) error {
-			return stdio.WriteText(c.App.Writer, textsTable())
+			rows := [][]string{{"KIND", "PRODUCED BY", "WHAT IT IS"}}
+			for _, k := range text.Kinds() {
+				rows = append(rows, []string{k.Name, k.Command, k.Title})
+			}
+			rows = append(rows, []string{"messages", "", fmt.Sprintf("the %d known messages of programs, anywhere in a text", len(message.Statements()))})
+			return stdio.WriteText(c.App.Writer, lines.Table(lines.Clean(rows, false)))
 		},
 	}
 }

@@ -62,10 +62,7 @@ report, or it cannot be read`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: expectFlag, Usage: "`NODES`: all nodes (n1,n2 or n[1-8]), or a file with their names, to name those without a report"},
 			checkFormatFlag,
-			&cli.StringSliceFlag{
-				Name: "output", Aliases: []string{"o"},
-				Usage: "`FILE`: write FILE (.txt, .json, .md, .html) or FORMAT=FILE; may be repeated",
-			},
+			outputFlag,
 			policyFlag,
 			colorFlag,
 			asciiFlag,

@@ -3,6 +3,8 @@ package report
 import (
 	"cmp"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -10,20 +12,11 @@ import (
 func (d *Document) peerPaths() area.Line {
 	all := newPaths(d)
 	s, said := transfersLine(d, all)
-	l := area.Line{Summary: said}
-	switch {
-	case s == statusFail, s == statusSlow:
-		l.State = area.Problem
-	case s == statusOpen:
-		l.State = area.Unknown
-	case s == statusOK:
-		l.State = area.OK
-	case len(all) > 0:
-		l.State = area.Note // The driver offers no path.
-	default:
-		l.State = area.NotApplicable
+	state := map[status]area.State{statusFail: area.Problem, statusSlow: area.Problem, statusOpen: area.Unknown, statusOK: area.OK}[s]
+	if state == "" && len(all) > 0 {
+		state = area.Note // The driver offers no path.
 	}
-	return l
+	return area.Line{State: cmp.Or(state, area.NotApplicable), Summary: said}
 }
 
 // unseenGPUs says why there may be GPUs, or faults of them, although none is seen.
@@ -59,7 +52,7 @@ func (d *Document) AreaRows(verbose bool) []area.Line {
 		}
 	}
 	if len(others) > 0 {
-		shown = append(shown, area.Line{Name: "others", State: area.Unknown, Summary: "the input says too little about " + inWords(others)})
+		shown = append(shown, area.Line{Name: "others", State: area.Unknown, Summary: "the input says too little about " + english.WordSeries(others, "and")})
 	}
 	return shown
 }

@@ -388,14 +388,6 @@ func behind(separator, text string) string {
 	return separator + text
 }
 
-// inWords lists names: "a, b and c".
-func inWords(names []string) string {
-	if n := len(names); n > 1 {
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-	}
-	return strings.Join(names, "")
-}
-
 type pair struct{ Name, Text string }
 
 type alike struct {

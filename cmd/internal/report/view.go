@@ -11,6 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -103,7 +104,9 @@ func newView(d *Document, ascii bool) *view {
 		Document: d, Machine: d.Host.parts, Figures: figures(d), Matrix: newMatrix(d, all), Tests: testMatrices(d), Odd: all.odd(),
 		Uneven:  slices.ContainsFunc(all, func(p path) bool { return p.outcome != all[0].outcome || badness[p.outcome] > badness[probe.OK] }),
 		Recheck: d.in.Recheck.Command(), Story: newStory(d.Job), Title: d.title(), InWords: d.verdictInWords(),
-		Unused: lines.Map(d.UnusedWaivers, unused),
+		Unused: lines.Map(d.UnusedWaivers, func(w waivers.Waiver) string {
+			return w.Place() + ": the waiver of " + w.About() + " matches no finding"
+		}),
 	}
 	v.Recognised, v.Others = d.textsLine()
 	v.Status, v.Said = transfersLine(d, all)
@@ -140,7 +143,7 @@ func (v *viewer) finding(f finding) finding {
 		switch a := &v.d.Advice[i]; {
 		case !slices.ContainsFunc(a.Cures, f.has), f.keeps(a, v.d.Withheld):
 		case labels[a] == "":
-			what := a.Title + " (" + apply.Effort(a.Needs, a.Lasts) + ")" + behind("; ", apply.Proof(a.Proof))
+			what := a.Title + " (" + remedies.Effort(a.Needs, a.Lasts) + ")" + behind("; ", apply.Proof(a.Proof))
 			f.More = append(f.More, pair{a.Remedy, what})
 		default:
 			f.Remedies = append(f.Remedies, v.remedy(a, labels[a]))
@@ -160,7 +163,7 @@ func shownEvidence(e rules.Evidence) evidence {
 }
 
 func (v *viewer) remedy(a *remedies.Advice, label string) remedy {
-	r := remedy{Advice: *a, Label: label, Effort: apply.Effort(a.Needs, a.Lasts), Proof: apply.Proof(a.Proof)}
+	r := remedy{Advice: *a, Label: label, Effort: remedies.Effort(a.Needs, a.Lasts), Proof: apply.Proof(a.Proof)}
 	if key := a.Remedy + "\x00" + valueOf(a.Apply); v.shown[key] == 0 { // The same for advice that a reader cannot distinguish.
 		v.shown[key] = v.n
 	} else {

@@ -144,13 +144,13 @@ func Root(file string, raw []byte) (*yaml.Node, error) {
 		return nil, nil //nolint:nilnil // As above.
 	}
 	if root.Kind != yaml.MappingNode {
-		return nil, fault(file, root, []string{"each line is the name of a flag and its value: fail-on: medium"}, "not a list of keys and values")
+		return nil, FaultAt(file, root, []string{"each line is the name of a flag and its value: fail-on: medium"}, "not a list of keys and values")
 	}
 	return root, nil
 }
 
-// fault is a fault at a line.
-func fault(file string, n *yaml.Node, hints []string, format string, args ...any) error {
+// FaultAt is a fault at a line.
+func FaultAt(file string, n *yaml.Node, hints []string, format string, args ...any) error {
 	return Fault(file, n.Line, fmt.Errorf(format, args...), hints...)
 }
 
@@ -165,17 +165,17 @@ func parse(file string, raw []byte, keys []Key) (all []Setting, waivers *yaml.No
 		at := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name.Value })
 		switch {
 		case name.Value == WaiversKey && waivers != nil, slices.ContainsFunc(all, func(s Setting) bool { return s.Key == name.Value }):
-			return nil, nil, fault(file, name, nil, "the key %s is given twice", name.Value)
+			return nil, nil, FaultAt(file, name, nil, "the key %s is given twice", name.Value)
 		case name.Value == WaiversKey:
 			waivers = value
 			continue
 		case at < 0:
 			names := append(lines.Map(keys, func(k Key) string { return k.Name }), WaiversKey)
-			return nil, nil, fault(file, name, complaint.Nearest(name.Value, names, "keys are the names of flags: gpudoctor check --help"), "unknown key %q", name.Value)
+			return nil, nil, FaultAt(file, name, complaint.Nearest(name.Value, names, "keys are the names of flags: gpudoctor check --help"), "unknown key %q", name.Value)
 		}
 		values, err := valuesOf(value, keys[at])
 		if err != nil {
-			return nil, nil, fault(file, value, nil, "%s: %v", name.Value, err)
+			return nil, nil, FaultAt(file, value, nil, "%s: %v", name.Value, err)
 		}
 		all = append(all, Setting{Key: name.Value, Values: values, File: file, Line: name.Line})
 	}

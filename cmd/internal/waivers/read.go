@@ -34,7 +34,7 @@ func Load(file string) ([]Waiver, error) {
 	var list *yaml.Node
 	for i, node := range root.Content {
 		if i%2 == 0 && (node.Value != settings.WaiversKey || i > 0) {
-			return nil, fault(file, node, "a file of waivers has the key "+settings.WaiversKey+" only", "unexpected key %q", node.Value)
+			return nil, settings.FaultAt(file, node, []string{"a file of waivers has the key " + settings.WaiversKey + " only"}, "unexpected key %q", node.Value)
 		}
 		list = node
 	}
@@ -47,7 +47,7 @@ func Parse(file string, list *yaml.Node) ([]Waiver, error) {
 	case list == nil || list.Kind == yaml.ScalarNode && list.Tag == "!!null":
 		return nil, nil
 	case list.Kind != yaml.SequenceNode:
-		return nil, fault(file, list, example, "%s is not a list", settings.WaiversKey)
+		return nil, settings.FaultAt(file, list, []string{example}, "%s is not a list", settings.WaiversKey)
 	}
 	all := make([]Waiver, 0, len(list.Content))
 	for _, entry := range list.Content {
@@ -56,7 +56,7 @@ func Parse(file string, list *yaml.Node) ([]Waiver, error) {
 			return nil, err
 		}
 		if i := slices.IndexFunc(all, func(o Waiver) bool { return o.About() == w.About() }); i >= 0 {
-			return nil, fault(file, entry, "remove one of them", "%s is waived twice; the first is %s", w.About(), all[i].Place())
+			return nil, settings.FaultAt(file, entry, []string{"remove one of them"}, "%s is waived twice; the first is %s", w.About(), all[i].Place())
 		}
 		all = append(all, w)
 	}
@@ -67,21 +67,21 @@ func Parse(file string, list *yaml.Node) ([]Waiver, error) {
 func parseEntry(file string, entry *yaml.Node) (w Waiver, err error) {
 	fields := map[string]string{}
 	if err := entry.Decode(&fields); err != nil {
-		return w, fault(file, entry, example, "the waiver is not a set of keys and texts: %w", err)
+		return w, settings.FaultAt(file, entry, []string{example}, "the waiver is not a set of keys and texts: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(keys, name) {
-			return w, fault(file, entry, complaint.Nearest(name, keys, example)[0], "unknown key %q", name)
+			return w, settings.FaultAt(file, entry, complaint.Nearest(name, keys, example)[:1], "unknown key %q", name)
 		}
 		fields[name] = strings.TrimSpace(fields[name])
 	}
 	for _, key := range keys[:required] {
 		if fields[key] == "" {
-			return w, fault(file, entry, example, "the waiver has no %s", key)
+			return w, settings.FaultAt(file, entry, []string{example}, "the waiver has no %s", key)
 		}
 	}
 	if _, err := time.Parse(DateForm, fields["expires"]); err != nil {
-		return w, fault(file, entry, "a date is year, month and day: 2027-05-31", "expires: %q is not a date", fields["expires"])
+		return w, settings.FaultAt(file, entry, []string{"a date is year, month and day: 2027-05-31"}, "expires: %q is not a date", fields["expires"])
 	}
 	return Waiver{
 		Rule: fields["rule"], Reason: fields["reason"], Expires: fields["expires"], Subject: fields["subject"], Path: fields["path"], Object: fields["object"],
@@ -99,9 +99,4 @@ func CheckRules(all []Waiver, ids []string) error {
 		return settings.Fault(w.File, w.Line, fmt.Errorf("the waiver names the unknown rule %q", w.Rule), hints...)
 	}
 	return nil
-}
-
-// fault is a fault of a file, with a hint.
-func fault(file string, n *yaml.Node, hint, format string, args ...any) error {
-	return settings.Fault(file, n.Line, fmt.Errorf(format, args...), hint)
 }

@@ -3,6 +3,7 @@ package lines
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -130,8 +131,5 @@ func Cut(most int, s string) string {
 
 // Pad fills a string up to a width with blanks, on its left if the width is negative.
 func Pad(s string, width int) string {
-	if width < 0 {
-		return strings.Repeat(" ", max(0, -width-utf8.RuneCountInString(s))) + s
-	}
-	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
+	return fmt.Sprintf("%*s", -width, s)
 }
