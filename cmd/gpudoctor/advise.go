@@ -20,13 +20,6 @@ func adviseCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "advise",
 		Usage: "write the settings that this machine needs, for a launcher or a container",
-		Description: `Examines the machine as check does, and says which settings a job on it needs, with
-the reason for each: variables, limits, what a container needs, kernel parameters, and
-the processors and NICs of each rank. A healthy machine needs few. Nothing is changed.
-
-With --for, the settings are written as a file. TARGET is one of:
-` + emit.List() + `
-gpudoctor advise --from snapshot.txtar --for docker -o run.sh`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "for", Usage: "`TARGET`: write a file for this launcher, runtime or part of the system"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: write to FILE instead of standard output"},

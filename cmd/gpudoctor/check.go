@@ -72,24 +72,6 @@ func checkCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "check",
 		Usage: "examine this machine or a recording, and recommend what to do",
-		Description: `Reads the state of the machine, briefly moves verified data between its GPUs,
-applies rules to the results and ranks the remedies. With --from, it examines
-files instead: an NCCL log, output of lspci, dmesg or nvidia-smi, a pod spec,
-several of them in one file, a folder or an archive.
-
-Files that it writes contain stand-ins for names, addresses and serial numbers.
-Secrets are always replaced. --no-redact keeps all of them.
-
-Formats for CI systems and monitors are sarif (FILE.sarif), junit (FILE.xml),
-github, gitlab (-o gitlab=FILE) and prometheus (FILE.prom).
-
-exit code: 0 no finding at or above --fail-on, and no transfer or probe failed;
-1 findings at or above it; 2 wrong usage or an error; 3 no such finding, but a
-transfer or the probe failed, or, with --strict, something was not examined
-
-GPUDOCTOR_FAIL_ON, GPUDOCTOR_PROFILE, GPUDOCTOR_POLICY, GPUDOCTOR_DEADLINE,
-GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR set the flags of the same names.
-.gpudoctor.yaml in the current folder sets defaults for flags (docs/settings.md).`,
 		Flags: append([]cli.Flag{
 			fromFlag,
 			withFlag,

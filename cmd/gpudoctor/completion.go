@@ -58,9 +58,6 @@ func completionCommand() *cli.Command {
 		Name:      "completion",
 		Usage:     "print the script that completes commands, flags and their values in a shell",
 		ArgsUsage: strings.Join(names, "|"),
-		Description: `bash        source <(gpudoctor completion bash)
-zsh         source <(gpudoctor completion zsh)
-fish        gpudoctor completion fish | source`,
 		Action: func(c *cli.Context) error {
 			if c.Args().Len() != 1 {
 				return complaint.Hinted(errors.New("completion takes the name of one shell"), "one of: "+join(names))

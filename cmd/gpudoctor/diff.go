@@ -29,13 +29,6 @@ func diffCommand() *cli.Command {
 		Name:      diffName,
 		Usage:     "compare two reports or recordings and show what changed",
 		ArgsUsage: "A B",
-		Description: `A and B are JSON reports (check -o FILE.json), snapshots, facts files, examples,
-or copies of /sys and /proc (a folder or an archive), in any combination. Rules are applied to recordings first. Devices are matched by
-PCI address. Values that change all the time, such as times, process IDs
-and used memory, are left out. Measured values that differ by no more than normal
-variation between runs count as equal.
-
-exit code: 0 no differences; 1 differences; 2 wrong usage or an error`,
 		Flags: []cli.Flag{
 			policyFlag,
 			redactFlag, noRedactFlag,

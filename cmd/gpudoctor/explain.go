@@ -24,11 +24,7 @@ func explainCommand() *cli.Command {
 		Name:      "explain",
 		Usage:     "explain a rule, cause, remedy, exit code or term of the report",
 		ArgsUsage: "ID",
-		Description: `gpudoctor explain acs-redirect   a rule, a cause or a remedy, by its id
-gpudoctor explain exit 3         an exit code, or all of them without a number
-gpudoctor explain likely         a severity, a confidence or a verdict
-gpudoctor explain IMEX           a term that reports use`,
-		Flags: []cli.Flag{policyFlag, asciiFlag},
+		Flags:     []cli.Flag{policyFlag, asciiFlag},
 		Action: func(c *cli.Context) error {
 			id := c.Args().First()
 			s := style(c)
@@ -203,8 +199,6 @@ func textsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "texts",
 		Usage: "list the kinds of text that check --from recognizes",
-		Description: `Each kind is recognized by its content, alone or among others in one file, in a
-folder, in an archive (.gz, .bz2, .tar, .zip, .txtar) or from a pipe.`,
 		Action: func(c *cli.Context) error {
 			rows := [][]string{{"KIND", "PRODUCED BY", "WHAT IT IS"}}
 			for _, k := range text.Kinds() {

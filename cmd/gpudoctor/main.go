@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 )
@@ -107,7 +109,7 @@ func newApp(stdout io.Writer) *cli.App {
 		Writer:                    stdout,
 		ErrWriter:                 io.Discard, // Errors are told once, in run.
 		DisableSliceFlagSeparator: true,       // A file's name may hold a comma.
-		CustomAppHelpTemplate:     appHelp,
+		CustomAppHelpTemplate:     helpTexts()["the program"],
 		ExitErrHandler:            func(*cli.Context, error) {},
 		OnUsageError:              usageError,
 		Action: func(c *cli.Context) error {
@@ -132,9 +134,11 @@ func prepare(commands []*cli.Command) {
 	for _, c := range commands {
 		c.OnUsageError = usageError
 		c.HideHelpCommand = true
-		c.CustomHelpTemplate = commandHelp
+		c.CustomHelpTemplate = helpTexts()["a command"]
+		name := cmp.Or(strings.TrimPrefix(c.HelpName, "gpudoctor "), c.Name)
+		c.Description = strings.ReplaceAll(helpTexts()[name], "{targets}", emit.List())
 		if len(c.Subcommands) > 0 {
-			c.CustomHelpTemplate = groupHelp
+			c.CustomHelpTemplate = helpTexts()["a command of commands"]
 			c.Action = groupAction
 			for _, sub := range c.Subcommands {
 				sub.HelpName = "gpudoctor " + c.Name + " " + sub.Name
