@@ -5,10 +5,8 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/urfave/cli/v2"
-	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
@@ -45,13 +43,7 @@ var helpYAML []byte
 
 // helpTexts are the help pages: templates for those of the program, of commands and of those that have commands of their own, and the
 // descriptions of commands by their names.
-var helpTexts = sync.OnceValue(func() map[string]string {
-	var all map[string]string
-	if err := yaml.Unmarshal(helpYAML, &all); err != nil {
-		panic(err) // It is part of the program.
-	}
-	return all
-})
+var helpTexts = lines.FromYAML[map[string]string](helpYAML)
 
 // describeFlag writes a flag as one line of a help page: its names, what it takes, which stands in back quotes at the
 // beginning of its usage, what it does, and its default.

@@ -4,9 +4,8 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
-	"sync"
 
-	"gopkg.in/yaml.v3"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
 //go:embed tables.yaml
@@ -22,13 +21,7 @@ type table struct {
 	Nouns      map[string]string
 }
 
-var tables = sync.OnceValue(func() *table {
-	t := &table{}
-	if err := yaml.Unmarshal(tablesYAML, t); err != nil {
-		panic(err) // It is part of the program, and a test reads it.
-	}
-	return t
-})
+var tables = lines.FromYAML[table](tablesYAML)
 
 // leftOut reports whether a field is no difference between machines.
 func leftOut(id string) bool {

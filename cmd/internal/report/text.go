@@ -115,7 +115,7 @@ func (t *text) functions() template.FuncMap {
 		"rows": t.rows, "tree": t.treeLines,
 		"conclusion": t.conclusion, "judged": t.judged, "upper": strings.ToUpper,
 		"operations": operationRows, "arms": armRows, "gains": gains, "failed": failedArms,
-		"logWish":     func() string { return logWish },
+		"logWish":     logWish,
 		"hiddenPaths": func() string { return topology.HiddenPaths },
 		"example": func() string {
 			if !t.v.Verdict.has(ReasonNoGPU) {
