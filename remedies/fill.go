@@ -79,16 +79,6 @@ func slots(template string) []slot {
 	return all
 }
 
-// badPlaceholders lists what looks like a placeholder but is not one.
-func badPlaceholders(text string) []string {
-	_, rest := conditionsOf(text)
-	rest = placeholder.ReplaceAllString(rest, "")
-	if strings.Contains(rest, "{{") || strings.Contains(rest, "}}") {
-		return []string{strings.TrimSpace(rest)}
-	}
-	return nil
-}
-
 // Unfilled shows a template without a finding to fill it from:
 // each placeholder by the name of what it will hold.
 func Unfilled(template string) string {
@@ -100,13 +90,10 @@ func Unfilled(template string) string {
 				unknown = append(unknown, when.name)
 			}
 		}
-		switch len(unknown) {
-		case 0:
+		if len(unknown) == 0 {
 			return ""
-		case 1:
-			return "where " + unknown[0] + " is not known: "
 		}
-		return "where " + strings.Join(unknown, " and ") + " are not known: "
+		return "where " + strings.Join(unknown, " and ") + map[bool]string{true: " are", false: " is"}[len(unknown) > 1] + " not known: "
 	})
 	template = placeholder.Get().ReplaceAllStringFunc(template, func(found string) string {
 		if s := slotOf(found); !s.check {

@@ -14,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 func adviseCommand() *cli.Command {
@@ -77,7 +78,7 @@ func readAdvise(c *cli.Context) (r request, file string, err error) {
 	if c.IsSet("for") && formatIn(c) != emit.Formats()[0] {
 		return r, "", complaint.Hinted(errors.New("--for and --format exclude each other"), "--format json writes the settings for programs, --for a file for a launcher")
 	}
-	if r, err = readMachine(c); err != nil {
+	if r, err = readJudging(c, rules.Training); err != nil {
 		return r, "", err
 	}
 	file = c.String("output")

@@ -199,7 +199,7 @@ func readRequest(c *cli.Context) (request, error) {
 func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 	r := request{
 		profile: profile,
-		failOn:  report.Threshold(c.String("fail-on")),
+		failOn:  report.Threshold(cmp.Or(c.String("fail-on"), string(rules.High))), // Some commands have no such flag.
 		strict:  c.Bool("strict"),
 		only:    ids(c.StringSlice("only")),
 		skip:    ids(c.StringSlice("skip")),
@@ -220,13 +220,6 @@ func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 		r.options.Probe, r.options.Collectives, r.options.CollectivesIfDue = probe.Off, probe.Off, false
 	}
 	r.options.Image = r.profile == rules.Image
-	return r, err
-}
-
-// readMachine reads what is examined by a command that judges a machine for training.
-func readMachine(c *cli.Context) (r request, err error) {
-	r = request{policy: c.String(policyFlag.Name), profile: rules.Training, failOn: report.Threshold(rules.High), again: recheck(c)}
-	r.source, r.options, err = readSource(c)
 	return r, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 func factsCommand() *cli.Command {
@@ -117,7 +118,7 @@ func topoCommand() *cli.Command {
 		Usage: "show how the GPUs and NICs are connected, and where the problems are",
 		Flags: []cli.Flag{fromFlag, withFlag, deadlineFlag, maxBytesFlag, policyFlag, redactFlag, noRedactFlag, colorFlag},
 		Action: func(c *cli.Context) error {
-			r, err := readMachine(c)
+			r, err := readJudging(c, rules.Training)
 			if err != nil {
 				return err
 			}

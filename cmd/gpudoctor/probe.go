@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -213,17 +212,10 @@ func survey(ctx context.Context, opts gather.Options) meeting.Survey {
 
 // fullName is the name of this host with its domain, as a pod of Kubernetes has it in /etc/hosts; its name if there is none.
 func fullName(hosts, host string) string {
-	f, err := os.Open(hosts)
-	if err != nil {
-		return host
-	}
-	defer f.Close() //nolint:errcheck // Only read.
-	all := bufio.NewScanner(io.LimitReader(f, 1<<20))
-	for all.Scan() {
-		for name := range strings.FieldsSeq(all.Text()) {
-			if strings.HasPrefix(name, host+".") {
-				return name
-			}
+	raw, _ := os.ReadFile(hosts) // Without it, the name alone is known.
+	for name := range strings.FieldsSeq(string(raw)) {
+		if strings.HasPrefix(name, host+".") {
+			return name
 		}
 	}
 	return host

@@ -77,11 +77,6 @@ func (s Setting) is(other Setting) bool {
 	return s.Kind == other.Kind && s.Name == other.Name && (s.Kind != Argument || s.Value == other.Value)
 }
 
-// IsFor reports whether a target needs the setting, if it can set it.
-func (s Setting) IsFor(target string) bool {
-	return len(s.For) == 0 || slices.Contains(s.For, target)
-}
-
 // Step is something to do that no file sets.
 type Step struct {
 	Remedy string          `json:"remedy"`

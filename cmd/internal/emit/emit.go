@@ -92,7 +92,7 @@ func Named(name string) (Target, bool) {
 // Sets reports whether the target writes a setting.
 func (t *Target) Sets(s plan.Setting) bool {
 	switch {
-	case !s.IsFor(t.Name) || !slices.Contains(t.sets, s.Kind):
+	case len(s.For) > 0 && !slices.Contains(s.For, t.Name), !slices.Contains(t.sets, s.Kind):
 		return false
 	case s.Kind == plan.Argument:
 		return s.Name == t.Name

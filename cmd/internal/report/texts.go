@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -77,12 +78,9 @@ func (d *Document) wanted() []Wanted {
 			all[logWish()], value[logWish()] = &Wanted{Section: "logs", Send: logWish(), Settles: []string{jobFailed}}, 1000
 		}
 	}
-	list := make([]Wanted, 0, len(all))
-	for _, w := range all {
-		list = append(list, *w)
-	}
-	slices.SortFunc(list, func(a, b Wanted) int { return cmp.Or(value[b.Send]-value[a.Send], cmp.Compare(a.Section, b.Section)) })
-	return list
+	return lines.Map(slices.SortedFunc(maps.Values(all), func(a, b *Wanted) int {
+		return cmp.Or(value[b.Send]-value[a.Send], cmp.Compare(a.Section, b.Section))
+	}), func(w *Wanted) Wanted { return *w })
 }
 
 // Open reports whether something is wrong and no finding names its cause with some certainty.

@@ -45,9 +45,6 @@ type Waiver struct {
 // DateForm is the form of a date.
 const DateForm = "2006-01-02"
 
-// Today is the date in UTC.
-func Today() string { return time.Now().UTC().Format(DateForm) }
-
 // Place is where the waiver is: "FILE:LINE".
 func (w Waiver) Place() string { return fmt.Sprintf("%s:%d", w.File, w.Line) }
 
