@@ -441,14 +441,6 @@ func (r Recheck) Command(rules ...string) string {
 	return strings.Join(words, " ")
 }
 
-// Fresh says what the command needs in order to see a change; nothing on a live machine.
-func (r Recheck) Fresh() string {
-	if r.Files {
-		return "with new evidence"
-	}
-	return ""
-}
-
 // bare matches what a POSIX shell takes as one word without quotes.
 var bare = lazy.New(`^[A-Za-z0-9_./:=,@%+-]+$`)
 

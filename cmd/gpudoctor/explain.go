@@ -60,17 +60,10 @@ type explanation struct {
 
 func (e *explanation) terms(found []reportTerm) {
 	for _, t := range found {
-		e.apart()
+		e.Line()
 		e.line("%s %s", t.Kind, t.Name)
 		e.part("means", t.Means)
 		e.part("do", t.Do)
-	}
-}
-
-// apart leaves a line free below what is written already.
-func (e *explanation) apart() {
-	if e.B.Len() > 0 {
-		e.line("")
 	}
 }
 
@@ -83,7 +76,7 @@ func (e *explanation) explain(id string) bool {
 	}
 	others := lines.Filter(e.known.rules.Rules(), func(r rules.Rule) bool { return r.Cause == id && r.ID != id })
 	if len(others) > 0 {
-		e.apart()
+		e.Line()
 		e.line("%s is the cause that these rules report:", id)
 		for _, r := range others {
 			e.part("", fmt.Sprintf("%s (%s): %s", r.ID, r.Severity, r.Title))
@@ -96,7 +89,7 @@ func (e *explanation) explain(id string) bool {
 }
 
 func (e *explanation) rule(r rules.Rule) {
-	e.apart()
+	e.Line()
 	e.line("%s: %s", r.ID, r.Title)
 	e.line("")
 	e.text(r.Description)
@@ -123,7 +116,7 @@ func (e *explanation) rule(r rules.Rule) {
 }
 
 func (e *explanation) remedy(r remedies.Remedy) {
-	e.apart()
+	e.Line()
 	e.line("%s: %s (%s)", r.ID, remedies.Unfilled(r.Title), r.Kind)
 	e.line("")
 	e.text(remedies.Unfilled(r.Description))

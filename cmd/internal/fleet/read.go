@@ -29,6 +29,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/host/rootfs"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/probe/nodes"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
@@ -158,7 +159,7 @@ func (r *Reading) list(ctx context.Context, root string) (names []string, err er
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			r.lost(p, cause(err))
+			r.lost(p, complaint.Bare(err).Error())
 		case copied:
 			if !copies[of] {
 				copies[of] = true
@@ -198,20 +199,12 @@ func isCopy(file string) bool {
 	return err == nil
 }
 
-// cause is an error without what it was done to.
-func cause(err error) string {
-	if in, ok := errors.AsType[*fs.PathError](err); ok {
-		return in.Err.Error()
-	}
-	return err.Error()
-}
-
 // readFile reads the reports in a file.
 func readFile(ctx context.Context, name string) *Reading {
 	r := &Reading{byName: map[string]int{}, of: input{source: name, name: nodeName(name)}}
 	f, err := files.Within(ctx, deadline.Silence, func() (*os.File, error) { return os.Open(name) }) //nolint:gosec // The user names it.
 	if err != nil {
-		r.lost(name, cause(err))
+		r.lost(name, complaint.Bare(err).Error())
 		return r
 	}
 	in := files.NewReader(ctx, f, deadline.Silence, f.Close)

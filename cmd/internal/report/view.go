@@ -136,7 +136,7 @@ type viewer struct {
 func (v *viewer) finding(f finding) finding {
 	v.n++
 	f.Number, f.Part, f.Notes = v.n, v.d.objectOf(f), f.withheld(v.d.Withheld)
-	f.Check, f.Fresh = v.d.in.Recheck.Command(lines.Unique(append([]string{f.Rule}, topics(f.Effects())...))...), v.d.in.Recheck.Fresh()
+	f.Check, f.Fresh = v.d.in.Recheck.Command(lines.Unique(append([]string{f.Rule}, topics(f.Effects())...))...), map[bool]string{true: "with new evidence"}[v.d.in.Recheck.Files] // Files do not change by themselves.
 	for _, one := range f.All {
 		f.Evidence = append(f.Evidence, lines.Map(one.Evidence, shownEvidence)...)
 	}
@@ -439,10 +439,8 @@ func (d *Document) AreaRows(verbose bool) []area.Line {
 		name := cmp.Or(areaNames[l.Name], string(l.Name))
 		l.Name = rules.Area(name)
 		switch {
-		case verbose:
-			shown = append(shown, l)
-		case l.State == area.NotApplicable, left:
-		case d.in.TextsOnly && l.State == area.Unknown:
+		case !verbose && (l.State == area.NotApplicable || left):
+		case !verbose && d.in.TextsOnly && l.State == area.Unknown:
 			others = append(others, name)
 		default:
 			shown = append(shown, l)

@@ -90,13 +90,13 @@ func Read(name string) ([]byte, error) { return read(name, 0) }
 func read(name string, flags int) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|flags|syscall.O_NONBLOCK, 0) // Opening a FIFO does not wait.
 	if err != nil {
-		return nil, unread(name, err)
+		return nil, Fault(name, 0, complaint.Bare(err))
 	}
 	defer f.Close() //nolint:errcheck // It was only read.
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return nil, unread(name, err)
+		return nil, Fault(name, 0, complaint.Bare(err))
 	case flags != 0 && !trusted(info):
 		return nil, errForeign
 	case !info.Mode().IsRegular():
@@ -105,7 +105,7 @@ func read(name string, flags int) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	switch {
 	case err != nil:
-		return nil, unread(name, err)
+		return nil, Fault(name, 0, complaint.Bare(err))
 	case len(raw) > maxBytes:
 		return nil, Fault(name, 0, fmt.Errorf("larger than %d KiB", maxBytes>>10))
 	}
@@ -117,14 +117,6 @@ func trusted(info fs.FileInfo) bool {
 	const othersWrite = 0o002
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && info.Mode().IsRegular() && info.Mode().Perm()&othersWrite == 0 && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())
-}
-
-// unread is the fault of a file that cannot be read.
-func unread(name string, err error) error {
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		err = at.Err
-	}
-	return Fault(name, 0, err)
 }
 
 // Root is the set of keys and values that a file's text holds; nil if it is empty.

@@ -53,7 +53,7 @@ func (p *Page) Paint(c Color, s string) string {
 // Line writes one line.
 func (p *Page) Line(parts ...string) {
 	l := strings.TrimRight(strings.Join(parts, ""), " ")
-	if l == "" && bytes.HasSuffix(p.B.Bytes(), []byte("\n\n")) {
+	if l == "" && (p.B.Len() == 0 || bytes.HasSuffix(p.B.Bytes(), []byte("\n\n"))) {
 		return // One empty line parts two blocks, whoever asks for it.
 	}
 	p.B.WriteString(l)
