@@ -79,16 +79,6 @@ func slots(template string) []slot {
 	return all
 }
 
-// badPlaceholders lists what looks like a placeholder but is not one.
-func badPlaceholders(text string) []string {
-	_, rest := conditionsOf(text)
-	rest = placeholder.ReplaceAllString(rest, "")
-	if strings.Contains(rest, "{{") || strings.Contains(rest, "}}") {
-		return []string{strings.TrimSpace(rest)}
-	}
-	return nil
-}
-
 // Unfilled shows a template without a finding to fill it from:
 // each placeholder by the name of what it will hold.
 func Unfilled(template string) string {
@@ -100,13 +90,10 @@ func Unfilled(template string) string {
 				unknown = append(unknown, when.name)
 			}
 		}
-		switch len(unknown) {
-		case 0:
+		if len(unknown) == 0 {
 			return ""
-		case 1:
-			return "where " + unknown[0] + " is not known: "
 		}
-		return "where " + strings.Join(unknown, " and ") + " are not known: "
+		return "where " + strings.Join(unknown, " and ") + map[bool]string{true: " are", false: " is"}[len(unknown) > 1] + " not known: "
 	})
 	template = placeholder.Get().ReplaceAllStringFunc(template, func(found string) string {
 		if s := slotOf(found); !s.check {
@@ -130,10 +117,6 @@ var safeValues = []*lazy.Regexp{
 	lazy.New(`^(/[A-Za-z0-9_+][A-Za-z0-9._+-]{0,79})+$`),       // A path without "..".
 }
 
-func isSafe(value string) bool {
-	return slices.ContainsFunc(safeValues, func(form *lazy.Regexp) bool { return form.MatchString(value) })
-}
-
 // params are the values of each param that may be put into a command, in order.
 type params map[string][]string
 
@@ -146,21 +129,16 @@ func (p params) add(from map[string]any) {
 			values = []any{v}
 		}
 		for _, v := range values {
-			text, ok := asText(v)
-			if ok && isSafe(text) && text != strings.ToUpper(strings.TrimSuffix(name, "s")) && !slices.Contains(p[name], text) {
-				p[name] = append(p[name], text)
+			switch v.(type) {
+			case string, int64, int, float64:
+				text := fmt.Sprint(v)
+				isSafe := slices.ContainsFunc(safeValues, func(form *lazy.Regexp) bool { return form.MatchString(text) })
+				if isSafe && text != strings.ToUpper(strings.TrimSuffix(name, "s")) {
+					p[name] = appendNew(p[name], text)
+				}
 			}
 		}
 	}
-}
-
-// asText returns a plain value's text.
-func asText(v any) (string, bool) {
-	switch v.(type) {
-	case string, int64, int, float64:
-		return fmt.Sprint(v), true
-	}
-	return "", false
 }
 
 // values returns the values that a placeholder stands for: of the list of
@@ -284,8 +262,8 @@ func (f filler) text(template string) string {
 func (f filler) list(items []string) []string {
 	var out []string
 	add := func(template string, p params) {
-		if text, ok := f.fill(template, p); ok && !slices.Contains(out, text) {
-			out = append(out, text)
+		if text, ok := f.fill(template, p); ok {
+			out = appendNew(out, text)
 		}
 	}
 	for _, item := range items {
@@ -355,6 +333,24 @@ func (f filler) apply(a Apply) Apply {
 		Sysctl: f.table(a.Sysctl), Modprobe: f.list(a.Modprobe),
 		Commands: f.list(a.Commands), Steps: f.list(a.Steps),
 	}
+}
+
+// WithForms adds to the variables of Environment the ways by which a container
+// runtime and a scheduler set them.
+func (a Apply) WithForms() Apply {
+	if len(a.Environment) == 0 {
+		return a
+	}
+	var settings, entries []string
+	for _, name := range slices.Sorted(maps.Keys(a.Environment)) {
+		value := a.Environment[name]
+		settings = append(settings, name+"="+value)
+		a.Docker = append(slices.Clone(a.Docker), "-e "+name+"="+value)
+		entries = append(entries, fmt.Sprintf("  - {name: %s, value: %q}\n", name, value))
+	}
+	a.Kubernetes += "env:\n" + strings.Join(entries, "")
+	a.Slurm = append(slices.Clone(a.Slurm), "#SBATCH --export=ALL,"+strings.Join(settings, ","))
+	return a
 }
 
 // walk calls visit for every text of a remedy that may hold a placeholder.

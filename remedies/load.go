@@ -169,8 +169,10 @@ func check(name string, r *Remedy) []error {
 		fault("name at least one", "sources is missing")
 	}
 	r.walk(func(text string) {
-		for _, bad := range badPlaceholders(text) {
-			fault("write {{.name}} or {{.names | join \";\"}}", "placeholder %s is not understood", bad)
+		_, rest := conditionsOf(text)
+		rest = placeholder.ReplaceAllString(rest, "")
+		if strings.Contains(rest, "{{") || strings.Contains(rest, "}}") { // It looks like a placeholder.
+			fault("write {{.name}} or {{.names | join \";\"}}", "placeholder %s is not understood", strings.TrimSpace(rest))
 		}
 	})
 	empty := true
@@ -229,9 +231,7 @@ func (s *Set) Remedy(id string) (Remedy, bool) {
 
 // Remedies returns all remedies in order of id.
 func (s *Set) Remedies() []Remedy {
-	all := slices.Collect(maps.Values(s.byID))
-	slices.SortStableFunc(all, func(a, b Remedy) int { return cmp.Compare(a.ID, b.ID) })
-	return all
+	return slices.SortedFunc(maps.Values(s.byID), func(a, b Remedy) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // Check checks that every remedy that the rules name exists. The error joins

@@ -362,34 +362,37 @@ func (c *candidate) why() string {
 			parts = append(parts, "tried here without success: "+c.proof.Detail)
 		}
 	}
-	parts = append(parts, needsInWords(c.remedy.Needs)+", "+lastsInWords[c.remedy.Lasts])
+	parts = append(parts, Effort(c.remedy.Needs, c.remedy.Lasts))
 	if c.remedy.Risk == "medium" || c.remedy.Risk == "high" {
 		parts = append(parts, c.remedy.Risk+" risk")
 	}
 	return strings.Join(parts, "; ")
 }
 
-// needWords and lastsInWords are the texts for needs and lasts.
-var (
-	needWords = map[Need]string{
-		NeedContainerRestart: "a new container", NeedImageRebuild: "a new image", NeedRoot: "root",
-		NeedDriverReload: "a reload of the driver", NeedReboot: "a reboot", NeedBIOS: "a BIOS setting", NeedHands: "physical access to the machine",
+// Effort says in words what applying a remedy takes and how long it lasts.
+func Effort(needs []Need, lasts string) string {
+	words := map[Need]string{
+		NeedJobRestart:       "restart of the job",
+		NeedContainerRestart: "a new container",
+		NeedImageRebuild:     "a new image",
+		NeedRoot:             "root",
+		NeedDriverReload:     "reload of the driver",
+		NeedReboot:           "reboot",
+		NeedBIOS:             "BIOS setup",
+		NeedHands:            "physical access to the machine",
 	}
-	lastsInWords = map[string]string{"job": "this job only", "boot": "until the next boot", "forever": "lasting"}
-)
-
-// needsInWords writes "no root", "root and a reboot".
-func needsInWords(of []Need) string {
-	var words []string
-	for _, n := range of {
-		if w := needWords[n]; w != "" {
-			words = append(words, w)
+	var parts []string
+	if !slices.Contains(needs, NeedRoot) {
+		parts = append(parts, "no root")
+	}
+	for _, n := range needs {
+		if n == NeedJobRestart && lasts == "job" {
+			continue // It says the same twice.
 		}
+		parts = append(parts, cmp.Or(words[n], string(n)))
 	}
-	if len(words) == 0 {
-		return "no root"
-	}
-	return strings.Join(words, " and ")
+	duration := map[string]string{"job": "this job only", "boot": "until the next boot", "forever": "persistent"}
+	return strings.Join(append(parts, duration[lasts]), ", ")
 }
 
 // Leads are the leading parts of the advice for similar findings. Each is nil

@@ -155,9 +155,9 @@ func TestWhy(t *testing.T) {
 	}
 	expect.NoDiff(t, map[string]string{
 		"nccl-p2p-disable": "cures 1 critical finding and 1 more, confirmed; measured here: 11.2 GB/s, correct; no root, this job only",
-		"disable-acs":      "cures 1 critical finding, confirmed; root and a reboot, lasting",
-		"iommu-pt":         "cures 1 critical finding, confirmed; root and a reboot, lasting",
-		"disable-mig":      "cures 1 high finding, likely; root and a reload of the driver, lasting; medium risk",
+		"disable-acs":      "cures 1 critical finding, confirmed; root, reboot, persistent",
+		"iommu-pt":         "cures 1 critical finding, confirmed; root, reboot, persistent",
+		"disable-mig":      "cures 1 high finding, likely; root, reload of the driver, persistent; medium risk",
 	}, got, "why")
 }
 

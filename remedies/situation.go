@@ -7,7 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/docker/go-units"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -155,17 +158,21 @@ func (s Situation) editable(name string) (all []Edit) {
 // what was asked for them tells: the probe's runtime, a container, messages and libraries.
 func vendorOf(f *facts.Facts) string {
 	if f.GPUs != nil && len(f.GPUs.Devices) > 0 {
-		first := f.GPUs.Devices[0].Vendor
-		if slices.ContainsFunc(f.GPUs.Devices, func(g facts.GPU) bool { return g.Vendor != first }) {
-			return ""
-		}
-		return first
+		return OneVendor(f.GPUs.Devices)
 	}
 	if f.Transfers != nil && f.Transfers.API == "hip" || slices.ContainsFunc(f.Launches, forAMD) || spokenOf(f, "hip", "rocr", "rocm", "rocblas", "rccl") && !spokenOf(f, "cuda", "nvml", "nvidia-smi", "nvidia-driver") ||
 		has(f, "libamdhip64") && !has(f, "libcuda", "libcudart") {
 		return "amd"
 	}
 	return ""
+}
+
+// OneVendor is the one vendor of all GPUs; empty where there are none, or several vendors.
+func OneVendor(gpus []facts.GPU) string {
+	if len(gpus) == 0 || slices.ContainsFunc(gpus, func(g facts.GPU) bool { return g.Vendor != gpus[0].Vendor }) {
+		return ""
+	}
+	return gpus[0].Vendor
 }
 
 // has reports whether a library of one of the kinds is installed.
@@ -351,8 +358,8 @@ func Has(l *facts.Launch, flag string) bool {
 	case "--ulimit":
 		return value == "memlock=-1" && (unlimited || l.Privileged || IsRoot(l.User) && adds("IPC_LOCK"))
 	case "--shm-size":
-		n, ok := SizeBytes(value)
-		return ok && l.SHMBytes != nil && *l.SHMBytes >= n
+		n, err := units.RAMInBytes(value)
+		return err == nil && l.SHMBytes != nil && *l.SHMBytes >= n
 	}
 	return false
 }
@@ -409,4 +416,38 @@ func (e Edit) needsOf() Need {
 // compareEdits orders edits by file and line.
 func compareEdits(a, b Edit) int {
 	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Remove, b.Remove))
+}
+
+// Recheck is how the user called gpudoctor: what a command has to repeat to
+// judge the same things again.
+type Recheck struct {
+	// Flags are those that decide what is examined and how it is judged, as
+	// words of a command line: "--profile", "image". --only and --skip are not
+	// among them.
+	Flags []string
+	// Files is true where it reads files, which do not change by themselves.
+	Files bool
+}
+
+// Command is the command that judges these rules again.
+func (r Recheck) Command(rules ...string) string {
+	words := []string{"gpudoctor", "check"}
+	for _, flag := range r.Flags {
+		words = append(words, Quote(flag))
+	}
+	if len(rules) > 0 {
+		words = append(words, "--only", Quote(strings.Join(rules, ",")))
+	}
+	return strings.Join(words, " ")
+}
+
+// bare matches what a POSIX shell takes as one word without quotes.
+var bare = lazy.New(`^[A-Za-z0-9_./:=,@%+-]+$`)
+
+// Quote makes one word for a POSIX shell.
+func Quote(word string) string {
+	if bare.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

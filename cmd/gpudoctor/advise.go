@@ -14,19 +14,13 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/remedies/plan"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 func adviseCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "advise",
 		Usage: "write the settings that this machine needs, for a launcher or a container",
-		Description: `Examines the machine as check does, and says which settings a job on it needs, with
-the reason for each: variables, limits, what a container needs, kernel parameters, and
-the processors and NICs of each rank. A healthy machine needs few. Nothing is changed.
-
-With --for, the settings are written as a file. TARGET is one of:
-` + emit.List() + `
-gpudoctor advise --from snapshot.txtar --for docker -o run.sh`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "for", Usage: "`TARGET`: write a file for this launcher, runtime or part of the system"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: write to FILE instead of standard output"},
@@ -84,7 +78,7 @@ func readAdvise(c *cli.Context) (r request, file string, err error) {
 	if c.IsSet("for") && formatIn(c) != emit.Formats()[0] {
 		return r, "", complaint.Hinted(errors.New("--for and --format exclude each other"), "--format json writes the settings for programs, --for a file for a launcher")
 	}
-	if r, err = readMachine(c); err != nil {
+	if r, err = readJudging(c, rules.Training); err != nil {
 		return r, "", err
 	}
 	file = c.String("output")

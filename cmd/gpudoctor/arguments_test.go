@@ -332,7 +332,7 @@ func TestCompletion(t *testing.T) {
 		offers(rules, "--skip="+list, "check")
 	}
 	offers(known.names(), "", "explain")
-	offers(shellNames(), "", "completion")
+	offers(shellNames, "", "completion")
 	for line, want := range map[string]string{
 		"check --from x": "", "check --from -- ": "", "explain acs-redirect ": "", "explain -- disable-m": "disable-mig", "check -- ": "", "nonsense ": "",
 		"-": "--help --version -h", "--format json ch": "check", "probe ": "nccl p2p",

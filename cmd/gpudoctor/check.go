@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/text"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
@@ -54,6 +55,10 @@ var (
 		Name: "format", Value: "text", EnvVars: []string{"GPUDOCTOR_FORMAT"},
 		Usage: "`FORMAT`: write text, json, markdown, html or a format for CI",
 	}
+	outputFlag = &cli.StringSliceFlag{
+		Name: "output", Aliases: []string{"o"},
+		Usage: "`FILE`: write FILE (.txt, .json, .md, .html) or FORMAT=FILE; may be repeated",
+	}
 	verboseFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "also show evidence, all transfers and what was not judged"}
 	quietFlag   = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, DisableDefaultText: true, Usage: "print only what makes the exit code nonzero"}
 	waiveFlag   = &cli.StringFlag{Name: "waive", Usage: "`FILE`: accept the findings that this file waives"}
@@ -67,24 +72,6 @@ func checkCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "check",
 		Usage: "examine this machine or a recording, and recommend what to do",
-		Description: `Reads the state of the machine, briefly moves verified data between its GPUs,
-applies rules to the results and ranks the remedies. With --from, it examines
-files instead: an NCCL log, output of lspci, dmesg or nvidia-smi, a pod spec,
-several of them in one file, a folder or an archive.
-
-Files that it writes contain stand-ins for names, addresses and serial numbers.
-Secrets are always replaced. --no-redact keeps all of them.
-
-Formats for CI systems and monitors are sarif (FILE.sarif), junit (FILE.xml),
-github, gitlab (-o gitlab=FILE) and prometheus (FILE.prom).
-
-exit code: 0 no finding at or above --fail-on, and no transfer or probe failed;
-1 findings at or above it; 2 wrong usage or an error; 3 no such finding, but a
-transfer or the probe failed, or, with --strict, something was not examined
-
-GPUDOCTOR_FAIL_ON, GPUDOCTOR_PROFILE, GPUDOCTOR_POLICY, GPUDOCTOR_DEADLINE,
-GPUDOCTOR_FORMAT and GPUDOCTOR_COLOR set the flags of the same names.
-.gpudoctor.yaml in the current folder sets defaults for flags (docs/settings.md).`,
 		Flags: append([]cli.Flag{
 			fromFlag,
 			withFlag,
@@ -121,10 +108,7 @@ func judgingFlags() []cli.Flag {
 		waiveFlag,
 		redactFlag, noRedactFlag,
 		checkFormatFlag,
-		&cli.StringSliceFlag{
-			Name: "output", Aliases: []string{"o"},
-			Usage: "`FILE`: write FILE (.txt, .json, .md, .html) or FORMAT=FILE; may be repeated",
-		},
+		outputFlag,
 		verboseFlag,
 		quietFlag,
 		colorFlag,
@@ -168,7 +152,9 @@ func runRequest(c *cli.Context, r request) error {
 	}
 	p.Done()
 	if r.baseline != nil {
-		addBaseline(d, *r.baseline)
+		sides := []compare.Input{*r.baseline, {Report: d, Facts: d.Facts()}}
+		alikeNames(sides)
+		d.Baseline = compare.Since(sides[0], sides[1])
 	}
 	if slices.ContainsFunc(all, func(o output) bool { return o.format.Name == "json" }) && r.profile == rules.Training {
 		d.AddTraits()
@@ -213,7 +199,7 @@ func readRequest(c *cli.Context) (request, error) {
 func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 	r := request{
 		profile: profile,
-		failOn:  report.Threshold(c.String("fail-on")),
+		failOn:  report.Threshold(cmp.Or(c.String("fail-on"), string(rules.High))), // Some commands have no such flag.
 		strict:  c.Bool("strict"),
 		only:    ids(c.StringSlice("only")),
 		skip:    ids(c.StringSlice("skip")),
@@ -234,13 +220,6 @@ func readJudging(c *cli.Context, profile rules.Profile) (request, error) {
 		r.options.Probe, r.options.Collectives, r.options.CollectivesIfDue = probe.Off, probe.Off, false
 	}
 	r.options.Image = r.profile == rules.Image
-	return r, err
-}
-
-// readMachine reads what is examined by a command that judges a machine for training.
-func readMachine(c *cli.Context) (r request, err error) {
-	r = request{policy: c.String(policyFlag.Name), profile: rules.Training, failOn: report.Threshold(rules.High), again: recheck(c)}
-	r.source, r.options, err = readSource(c)
 	return r, err
 }
 

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"embed"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 
@@ -25,51 +25,27 @@ const completeQuestion = "__complete"
 
 // completionScripts make a shell ask gpudoctor what may come next. Bash replaces what stands behind the last ":" or
 // "=" of a word (COMP_WORDBREAKS).
-var completionScripts = map[string]string{
-	"bash": `_gpudoctor() {
-	local word answer line=${COMP_LINE:0:COMP_POINT} words=()
-	read -ra words <<<"$line"
-	[[ $line == *" " ]] && words+=("")
-	word=${words[${#words[@]}-1]}
-	COMPREPLY=()
-	while IFS= read -r answer; do
-		COMPREPLY+=("${answer#"${word%"${word##*[:=]}"}"}")
-	done < <(gpudoctor __complete "${words[@]:1}" 2>/dev/null)
-}
-complete -o default -F _gpudoctor gpudoctor
-`,
-	"zsh": `#compdef gpudoctor
-_gpudoctor() {
-	local -a answers
-	answers=("${(@f)$(gpudoctor __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-	[[ -n "$answers" ]] && compadd -a answers || _files
-}
-compdef _gpudoctor gpudoctor
-`,
-	"fish": `complete --command gpudoctor --arguments '(gpudoctor __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
-`,
-}
+//
+//go:embed completion
+var completionScripts embed.FS
 
-func shellNames() []string { return slices.Sorted(maps.Keys(completionScripts)) }
+// shellNames are the shells that have a script.
+var shellNames = []string{"bash", "fish", "zsh"}
 
 func completionCommand() *cli.Command {
-	names := shellNames()
 	return &cli.Command{
 		Name:      "completion",
 		Usage:     "print the script that completes commands, flags and their values in a shell",
-		ArgsUsage: strings.Join(names, "|"),
-		Description: `bash        source <(gpudoctor completion bash)
-zsh         source <(gpudoctor completion zsh)
-fish        gpudoctor completion fish | source`,
+		ArgsUsage: strings.Join(shellNames, "|"),
 		Action: func(c *cli.Context) error {
 			if c.Args().Len() != 1 {
-				return complaint.Hinted(errors.New("completion takes the name of one shell"), "one of: "+join(names))
+				return complaint.Hinted(errors.New("completion takes the name of one shell"), "one of: "+join(shellNames))
 			}
-			script, ok := completionScripts[c.Args().First()]
-			if !ok {
-				return complaint.UnknownName("shell", c.Args().First(), names, "one of: "+join(names))
+			script, err := completionScripts.ReadFile("completion/" + c.Args().First())
+			if err != nil {
+				return complaint.UnknownName("shell", c.Args().First(), shellNames, "one of: "+join(shellNames))
 			}
-			return stdio.WriteText(c.App.Writer, script)
+			return stdio.WriteText(c.App.Writer, string(script))
 		},
 	}
 }
@@ -139,7 +115,7 @@ func (l *line) wordAnswers() []string {
 	case len(l.Commands()) > 0:
 		return commandNames(l.Commands())
 	case c.Name == "completion":
-		return shellNames()
+		return shellNames
 	case c.Name == "explain":
 		if known, err := learn(""); err == nil {
 			return known.names()

@@ -111,7 +111,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		return nil, err
 	}
 	if accepted = append(accepted, r.waivers...); len(accepted) > 0 {
-		applied := waivers.Apply(*verdict, accepted, waivers.Today())
+		applied := waivers.Apply(*verdict, accepted, time.Now().UTC().Format(waivers.DateForm))
 		counting, waiving = applied.Findings, &applied
 	}
 	ranking := units.Rank(parts, counting, f, func(findings []rules.Finding, f *facts.Facts) remedies.Ranking {

@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -30,13 +29,6 @@ func diffCommand() *cli.Command {
 		Name:      diffName,
 		Usage:     "compare two reports or recordings and show what changed",
 		ArgsUsage: "A B",
-		Description: `A and B are JSON reports (check -o FILE.json), snapshots, facts files, examples,
-or copies of /sys and /proc (a folder or an archive), in any combination. Rules are applied to recordings first. Devices are matched by
-PCI address. Values that change all the time, such as times, process IDs
-and used memory, are left out. Measured values that differ by no more than normal
-variation between runs count as equal.
-
-exit code: 0 no differences; 1 differences; 2 wrong usage or an error`,
 		Flags: []cli.Flag{
 			policyFlag,
 			redactFlag, noRedactFlag,
@@ -125,12 +117,6 @@ func alikeNames(sides []compare.Input) {
 			}
 		}
 	}
-}
-
-func addBaseline(d *report.Document, before compare.Input) {
-	sides := []compare.Input{before, {Report: d, Facts: d.Facts()}}
-	alikeNames(sides)
-	d.Baseline = compare.Since(sides[0], sides[1])
 }
 
 // readSide says what a file is, and reads it if it is a report.

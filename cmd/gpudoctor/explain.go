@@ -24,11 +24,7 @@ func explainCommand() *cli.Command {
 		Name:      "explain",
 		Usage:     "explain a rule, cause, remedy, exit code or term of the report",
 		ArgsUsage: "ID",
-		Description: `gpudoctor explain acs-redirect   a rule, a cause or a remedy, by its id
-gpudoctor explain exit 3         an exit code, or all of them without a number
-gpudoctor explain likely         a severity, a confidence or a verdict
-gpudoctor explain IMEX           a term that reports use`,
-		Flags: []cli.Flag{policyFlag, asciiFlag},
+		Flags:     []cli.Flag{policyFlag, asciiFlag},
 		Action: func(c *cli.Context) error {
 			id := c.Args().First()
 			s := style(c)
@@ -64,17 +60,10 @@ type explanation struct {
 
 func (e *explanation) terms(found []reportTerm) {
 	for _, t := range found {
-		e.apart()
+		e.Line()
 		e.line("%s %s", t.Kind, t.Name)
 		e.part("means", t.Means)
 		e.part("do", t.Do)
-	}
-}
-
-// apart leaves a line free below what is written already.
-func (e *explanation) apart() {
-	if e.B.Len() > 0 {
-		e.line("")
 	}
 }
 
@@ -87,7 +76,7 @@ func (e *explanation) explain(id string) bool {
 	}
 	others := lines.Filter(e.known.rules.Rules(), func(r rules.Rule) bool { return r.Cause == id && r.ID != id })
 	if len(others) > 0 {
-		e.apart()
+		e.Line()
 		e.line("%s is the cause that these rules report:", id)
 		for _, r := range others {
 			e.part("", fmt.Sprintf("%s (%s): %s", r.ID, r.Severity, r.Title))
@@ -100,7 +89,7 @@ func (e *explanation) explain(id string) bool {
 }
 
 func (e *explanation) rule(r rules.Rule) {
-	e.apart()
+	e.Line()
 	e.line("%s: %s", r.ID, r.Title)
 	e.line("")
 	e.text(r.Description)
@@ -127,13 +116,13 @@ func (e *explanation) rule(r rules.Rule) {
 }
 
 func (e *explanation) remedy(r remedies.Remedy) {
-	e.apart()
+	e.Line()
 	e.line("%s: %s (%s)", r.ID, remedies.Unfilled(r.Title), r.Kind)
 	e.line("")
 	e.text(remedies.Unfilled(r.Description))
 	e.line("")
 	e.part("costs", r.Cost)
-	e.part("requires", apply.Effort(r.Needs, r.Lasts))
+	e.part("requires", remedies.Effort(r.Needs, r.Lasts))
 	e.part("risk", r.Risk)
 	e.part("caution", r.Caution)
 	label := "apply"
@@ -188,38 +177,28 @@ func rulesCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return stdio.WriteText(c.App.Writer, rulesTable(known.rules.Rules()))
+				rows := [][]string{{"RULE", "SEVERITY", "PROFILES", "TITLE"}}
+				for _, r := range known.rules.Rules() {
+					names := lines.Map(r.Profiles, func(p rules.Profile) string { return string(p) })
+					rows = append(rows, []string{r.ID, string(r.Severity), cmp.Or(strings.Join(names, ","), "all"), r.Title})
+				}
+				return stdio.WriteText(c.App.Writer, lines.Table(lines.Clean(rows, false)))
 			},
 		}, testPolicyCommand()},
 	}
-}
-
-func textsTable() string {
-	rows := [][]string{{"KIND", "PRODUCED BY", "WHAT IT IS"}}
-	for _, k := range text.Kinds() {
-		rows = append(rows, []string{k.Name, k.Command, k.Title})
-	}
-	rows = append(rows, []string{"messages", "", fmt.Sprintf("the %d known messages of programs, anywhere in a text", len(message.Statements()))})
-	return lines.Table(lines.Clean(rows, false))
-}
-
-func rulesTable(all []rules.Rule) string {
-	rows := [][]string{{"RULE", "SEVERITY", "PROFILES", "TITLE"}}
-	for _, r := range all {
-		names := lines.Map(r.Profiles, func(p rules.Profile) string { return string(p) })
-		rows = append(rows, []string{r.ID, string(r.Severity), cmp.Or(strings.Join(names, ","), "all"), r.Title})
-	}
-	return lines.Table(lines.Clean(rows, false))
 }
 
 func textsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "texts",
 		Usage: "list the kinds of text that check --from recognizes",
-		Description: `Each kind is recognized by its content, alone or among others in one file, in a
-folder, in an archive (.gz, .bz2, .tar, .zip, .txtar) or from a pipe.`,
 		Action: func(c *cli.Context) error {
-			return stdio.WriteText(c.App.Writer, textsTable())
+			rows := [][]string{{"KIND", "PRODUCED BY", "WHAT IT IS"}}
+			for _, k := range text.Kinds() {
+				rows = append(rows, []string{k.Name, k.Command, k.Title})
+			}
+			rows = append(rows, []string{"messages", "", fmt.Sprintf("the %d known messages of programs, anywhere in a text", len(message.Statements()))})
+			return stdio.WriteText(c.App.Writer, lines.Table(lines.Clean(rows, false)))
 		},
 	}
 }

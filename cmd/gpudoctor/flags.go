@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	_ "embed"
 	"slices"
 	"strings"
 
@@ -37,34 +38,12 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// The help pages. Columns are aligned by the tabs (text/tabwriter).
-const (
-	appHelp = `gpudoctor: {{.Usage}}
+//go:embed help.yaml
+var helpYAML []byte
 
-usage: gpudoctor COMMAND [flags]
-
-commands:
-{{range .VisibleCommands}}{{if ne .Name "help"}}  {{.Name}}{{"\t"}}{{.Usage}}{{"\n"}}{{end}}{{end}}
-flags:
-{{range .VisibleFlags}}{{.}}{{"\n"}}{{end}}
-gpudoctor COMMAND --help describes a command. gpudoctor never changes the machine.
-Start with: gpudoctor check
-`
-	commandHelp = `{{.HelpName}}: {{.Usage}}
-
-usage: {{.HelpName}}{{if .ArgsUsage}} {{.ArgsUsage}}{{end}}{{if .VisibleFlags}} [flags]{{end}}
-{{if .Description}}
-{{.Description}}
-{{end}}{{if .VisibleFlags}}
-flags:
-{{range .VisibleFlags}}{{.}}{{"\n"}}{{end}}{{end}}`
-	groupHelp = `{{.HelpName}}: {{.Usage}}
-
-usage: {{.HelpName}} COMMAND [flags]
-
-commands:
-{{range .VisibleCommands}}{{if ne .Name "help"}}  {{.Name}}{{"\t"}}{{.Usage}}{{"\n"}}{{end}}{{end}}`
-)
+// helpTexts are the help pages: templates for those of the program, of commands and of those that have commands of their own, and the
+// descriptions of commands by their names.
+var helpTexts = lines.FromYAML[map[string]string](helpYAML)
 
 // describeFlag writes a flag as one line of a help page: its names, what it takes, which stands in back quotes at the
 // beginning of its usage, what it does, and its default.

@@ -38,34 +38,10 @@ func fleetCommand() *cli.Command {
 		Name:      fleetName,
 		Usage:     "fold the reports of many nodes into one",
 		ArgsUsage: "PATH...",
-		Description: `PATH is a JSON report (gpudoctor check --format json), several of them after
-each other, a tar archive or a folder of them, or - for standard input. What has
-no report is judged first, as check --from does: a file with a snapshot or a log of
-a node, or a folder for each node in a folder, with all that is known of it
-(ticket/n1/, ticket/n2/). It shows which nodes are well, which causes they share, what the nodes with a cause have
-that the others lack, whose measurements are far from those of like hardware,
-which versions and settings differ, and who did not report.
-
-In a Slurm job, each node writes a file of its own:
-
-  srun --output=reports/%N.json gpudoctor check --format json
-  gpudoctor fleet reports/ --expect "$SLURM_JOB_NODELIST" -o fleet.html
-
-Where names are replaced in a report, the name of its file is that of the node;
-where they are in a snapshot, that of its folder.
-Formats are text, json, markdown, html (with a picture of the nodes), junit and
-prometheus.
-
-exit code: 0 no node has findings that count; 1 findings, or a node that is slower
-than like nodes; 2 wrong usage or an error; 3 a node could not be judged, has no
-report, or it cannot be read`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: expectFlag, Usage: "`NODES`: all nodes (n1,n2 or n[1-8]), or a file with their names, to name those without a report"},
 			checkFormatFlag,
-			&cli.StringSliceFlag{
-				Name: "output", Aliases: []string{"o"},
-				Usage: "`FILE`: write FILE (.txt, .json, .md, .html) or FORMAT=FILE; may be repeated",
-			},
+			outputFlag,
 			policyFlag,
 			colorFlag,
 			asciiFlag,

@@ -27,18 +27,8 @@ func imageCommand() *cli.Command {
 		Name:      "image",
 		Usage:     "examine a container image without running it",
 		ArgsUsage: "IMAGE",
-		Description: `IMAGE is an OCI layout (folder or tar), an archive of docker save or podman save,
-a root folder, or / for this system. Layers may
-be compressed with gzip or zstd. Nothing in it is run, and no GPU is needed.
-
-A name that is no file is that of an image in a registry: ghcr.io/org/app:1.2, or
-docker://ubuntu:22.04. Its layers are read as they come, and stored nowhere. Passwords are
-those of docker login and podman login; programs that keep passwords are not run.
-
-The report, its formats and the exit codes are those of gpudoctor check --profile image,
-which does the same inside an image, and with --from IMAGE.`,
-		Flags:  judgingFlags(),
-		Action: examineImage,
+		Flags:     judgingFlags(),
+		Action:    examineImage,
 	}
 }
 

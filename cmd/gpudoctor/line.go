@@ -138,11 +138,14 @@ func (l *line) Arranged() ([]string, error) {
 		if l.Misnamed() { // A word that is no command is told first.
 			break
 		}
-		if !slices.ContainsFunc(l.LevelFlags(), func(f cli.Flag) bool { return a.Known && f.Names()[0] == a.Name }) {
-			return nil, l.unknownFlag(a)
-		}
-		if err := l.checkValue(a); err != nil {
-			return nil, err
+		names := lines.Map(l.LevelFlags(), func(f cli.Flag) string { return f.Names()[0] })
+		switch {
+		case !a.Known || !slices.Contains(names, a.Name):
+			return nil, complaint.UnknownName("flag", a.Typed, prefixed("--", names), l.help())
+		case a.Takes && !a.Given:
+			return nil, complaint.Hinted(fmt.Errorf("%s needs a value", dashed(a.Typed)), l.help())
+		case a.Takes && a.Value == "": // Mostly a variable of a script that is not set.
+			return nil, complaint.Hinted(fmt.Errorf("%s has an empty value", dashed(a.Typed)), "leave the flag out, or give it a value")
 		}
 		args = append(args, a.String())
 		if a.Name == cli.HelpFlag.Names()[0] { // The library would show the help of a word.
@@ -158,26 +161,6 @@ func (l *line) Arranged() ([]string, error) {
 // Misnamed reports whether there is a word where the name of a command is
 // expected.
 func (l *line) Misnamed() bool { return len(l.Words) > 0 && len(l.Commands()) > 0 }
-
-// checkValue refuses a flag without its value. An empty one is mostly a
-// variable of a script that is not set.
-func (l *line) checkValue(a argument) error {
-	switch {
-	case a.Takes && !a.Given:
-		return complaint.Hinted(fmt.Errorf("%s needs a value", dashed(a.Typed)), l.help())
-	case a.Takes && a.Value == "":
-		return complaint.Hinted(fmt.Errorf("%s has an empty value", dashed(a.Typed)), "leave the flag out, or give it a value")
-	}
-	return nil
-}
-
-func (l *line) unknownFlag(a argument) error {
-	var names []string
-	for _, f := range l.LevelFlags() {
-		names = append(names, "--"+f.Names()[0])
-	}
-	return complaint.UnknownName("flag", a.Typed, names, l.help())
-}
 
 // allFlags are the flags of the program and of all commands, by all their names.
 func allFlags(app *cli.App) map[string]cli.Flag {
@@ -231,12 +214,9 @@ func parseFlag(all map[string]cli.Flag, arg string) argument {
 	return a
 }
 
-func visible(commands []*cli.Command) []*cli.Command {
-	return lines.Filter(commands, func(c *cli.Command) bool { return !c.Hidden && c.Name != "help" })
-}
-
 func commandNames(commands []*cli.Command) []string {
-	return lines.Map(visible(commands), func(c *cli.Command) string { return c.Name })
+	visible := lines.Filter(commands, func(c *cli.Command) bool { return !c.Hidden && c.Name != "help" })
+	return lines.Map(visible, func(c *cli.Command) string { return c.Name })
 }
 
 // usageError turns an error of the flag parser into one line with a hint.

@@ -15,15 +15,13 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
+	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 func factsCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "facts",
 		Usage: "print the facts as JSON, without applying rules",
-		Description: `The document is the input of the rules; gpudoctor check --from accepts it. Names
-of hosts, users, jobs and images, serial numbers, UUIDs, MAC and IP addresses and
-secrets are replaced: each value always by the same stand-in.`,
 		Flags: []cli.Flag{fromFlag, withFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, maxBytesFlag, noRedactFlag, quietFlag},
 		Action: func(c *cli.Context) error {
 			src, opts, err := readSource(c)
@@ -51,10 +49,6 @@ func snapshotCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "snapshot",
 		Usage: "record this machine to examine it elsewhere",
-		Description: `Runs every check and records what it reads. Names of hosts, users, jobs and
-images, serial numbers, UUIDs, MAC and IP addresses and secrets are replaced:
-each value always by the same stand-in.
-gpudoctor check --from FILE then gives the same findings on any machine.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "`FILE`: the file to write, NAME.txtar; - for standard output"},
 			noRedactFlag,
@@ -122,16 +116,9 @@ func topoCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "topo",
 		Usage: "show how the GPUs and NICs are connected, and where the problems are",
-		Description: `Prints the machine as a tree: NUMA nodes, root ports, PCIe switches, GPUs and
-NICs, with the generation, width and rate of each link. Problems are marked where
-they occur. Below it are the nearest NICs, NVMe drives and CPUs of each GPU, and what
-follows from how the machine is built, such as a narrow link above a GPU. topo moves no
-data between GPUs; gpudoctor check does.
-
-gpudoctor check -o report.html draws the same topology.`,
 		Flags: []cli.Flag{fromFlag, withFlag, deadlineFlag, maxBytesFlag, policyFlag, redactFlag, noRedactFlag, colorFlag},
 		Action: func(c *cli.Context) error {
-			r, err := readMachine(c)
+			r, err := readJudging(c, rules.Training)
 			if err != nil {
 				return err
 			}

@@ -28,16 +28,6 @@ type output struct {
 	format report.Format
 }
 
-// namedFormat splits "FORMAT=FILE". A file whose name contains an equals sign is one without
-// a format, unless a format's name stands before it.
-func namedFormat(value string) (f report.Format, file string, ok bool) {
-	name, file, found := strings.Cut(value, "=")
-	if f, ok = report.FormatNamed(name); ok && found && file != "" {
-		return f, file, true
-	}
-	return report.Format{}, value, false
-}
-
 // outputs reads --format and -o. Files take their format from what stands before them or
 // from their names, standard output takes that of --format. If there are files and no
 // --format, nothing is written to standard output.
@@ -50,8 +40,10 @@ func outputs(files []string, format string, formatSet bool) ([]output, error) {
 			onStdout = true
 			continue
 		}
-		of, file, ok := namedFormat(value)
-		if !ok {
+		name, file, named := strings.Cut(value, "=")
+		of, ok := report.FormatNamed(name)
+		if !ok || !named || file == "" { // A file whose name contains an equals sign has no format before it.
+			file = value
 			of, ok = report.FormatOf(file)
 		}
 		if !ok {

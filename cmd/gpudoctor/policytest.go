@@ -40,13 +40,6 @@ func testPolicyCommand() *cli.Command {
 		Name:      "test",
 		Usage:     "check rules of your own, and run their tests and cases",
 		ArgsUsage: "DIR",
-		Description: `Checks the rules (*.rego) in DIR against the contract and the schema of the
-facts, runs their tests (*_test.rego), and judges the cases: folders below
-DIR/cases with want.json, and facts.json (what gpudoctor facts wrote) or
-patch.json. Each test has the bounds of a rule, and no network, clock or environment.
-
-exit code: 0 everything passed; 1 a test or a case failed; 2 the rules are
-malformed, or wrong usage`,
 		Action: func(c *cli.Context) error {
 			if c.Args().Len() != 1 {
 				return complaint.Hinted(fmt.Errorf("rules test takes one folder, got %d", c.Args().Len()), "gpudoctor rules test DIR")

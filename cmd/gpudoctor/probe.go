@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -42,27 +41,13 @@ func probeCommand() *cli.Command {
 		Name:  "probe",
 		Usage: "move data between GPUs and report the result",
 		Subcommands: []*cli.Command{{
-			Name:  "p2p",
-			Usage: "test every ordered pair of GPUs of this machine",
-			Description: `exit code: 0 every path carries data correctly at the speed of its links, or
-there are fewer than two GPUs; 1 a path does not; 2 wrong usage or an error; 3 a
-path could not be tested`,
+			Name:   "p2p",
+			Usage:  "test every ordered pair of GPUs of this machine",
 			Flags:  []cli.Flag{fromFlag, probeFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, formatFlag, quietFlag, colorFlag, asciiFlag},
 			Action: probeP2P,
 		}, {
-			Name:  "nccl",
-			Usage: "run collectives of NCCL or RCCL between the GPUs of this machine",
-			Description: `Loads the library that a job would load, in a process for each GPU, and runs
-all-reduce, send and receive and all-to-all. Each GPU verifies what it receives.
-With --probe full, or if something fails, the same is tried without transports
-such as P2P and shared memory, and without the library's variables.
-
-With --nodes, it runs on each node of a job of Slurm, MPI or Kubernetes. The nodes
-meet, run all-reduce all together and in pairs, and narrow down which node, NIC or
-path is bad. The first rank writes the result.
-
-exit code: 0 the collectives are correct and not slower than the links allow; 1 they
-are not; 2 wrong usage or an error; 3 their outcome is not known`,
+			Name:   "nccl",
+			Usage:  "run collectives of NCCL or RCCL between the GPUs of this machine",
 			Flags:  []cli.Flag{fromFlag, probeFlag, ncclFlag, armsFlag, betweenFlag, countFlag, meetFlag, arriveFlag, busyFlag, waitFlag, deadlineFlag, redactFlag, noRedactFlag, formatFlag, operationsFlag, quietFlag},
 			Action: probeNCCL,
 		}},
@@ -227,17 +212,10 @@ func survey(ctx context.Context, opts gather.Options) meeting.Survey {
 
 // fullName is the name of this host with its domain, as a pod of Kubernetes has it in /etc/hosts; its name if there is none.
 func fullName(hosts, host string) string {
-	f, err := os.Open(hosts)
-	if err != nil {
-		return host
-	}
-	defer f.Close() //nolint:errcheck // Only read.
-	all := bufio.NewScanner(io.LimitReader(f, 1<<20))
-	for all.Scan() {
-		for name := range strings.FieldsSeq(all.Text()) {
-			if strings.HasPrefix(name, host+".") {
-				return name
-			}
+	raw, _ := os.ReadFile(hosts) // Without it, the name alone is known.
+	for name := range strings.FieldsSeq(string(raw)) {
+		if strings.HasPrefix(name, host+".") {
+			return name
 		}
 	}
 	return host

@@ -22,10 +22,6 @@ func (e stopped) Error() string { return fmt.Sprintf("stopped by signal: %s", e.
 
 func (e stopped) ExitCode() int { return signalExitBase + int(e.Signal) }
 
-// grace is how long the program takes at most to end its children and to
-// tidy up once it is told to stop. A child ends with the program in any case.
-const signalGrace = deadline.Signal
-
 // abandonWithin is how long an exit at once waits for a file system: longer than
 // a report of some 100 KiB takes to be written, shorter than a person waits.
 const abandonWithin = time.Second
@@ -64,7 +60,7 @@ func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 				exitAtOnce(stopped)
 			}
 			cancel(stopped)
-			time.AfterFunc(signalGrace, func() { exitAtOnce(stopped) })
+			time.AfterFunc(deadline.Signal, func() { exitAtOnce(stopped) })
 		}
 	}()
 	return ctx, func() {

@@ -47,20 +47,11 @@ func printVersion(w io.Writer) error {
 // digestDigits is how many digits of the digest are shown: those of a commit.
 const digestDigits = 12
 
-// rulesDigest is the digest of what gpudoctor judges by: the built-in rules, their tables,
+// rulesDigest is the digest of what gpudoctor judges by, by name and content: the built-in rules but for their tests, their tables,
 // the messages of programs and the remedies.
 var rulesDigest = sync.OnceValue(func() report.Digest {
-	digest, err := filesDigest(rules.Files, data.Files, message.Files, remedies.Files)
-	if err != nil {
-		panic(err) // The files are part of the program.
-	}
-	return digest
-})
-
-// filesDigest is the digest of all files but Rego tests, by name and content.
-func filesDigest(all ...fs.FS) (report.Digest, error) {
 	sum := sha256.New()
-	for i, files := range all {
+	for i, files := range []fs.FS{rules.Files, data.Files, message.Files, remedies.Files} {
 		err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || strings.HasSuffix(name, "_test.rego") {
 				return err
@@ -71,11 +62,11 @@ func filesDigest(all ...fs.FS) (report.Digest, error) {
 			return err
 		})
 		if err != nil {
-			return "", err
+			panic(err) // The files are part of the program.
 		}
 	}
-	return report.Digest(hex.EncodeToString(sum.Sum(nil))[:digestDigits]), nil
-}
+	return report.Digest(hex.EncodeToString(sum.Sum(nil))[:digestDigits])
+})
 
 // revision is the commit that the program was built from, if the toolchain noted it, else empty.
 func revision() string {

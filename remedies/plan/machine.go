@@ -47,7 +47,7 @@ func (m *machine) placed() bool {
 // study reads the facts.
 func study(f *facts.Facts) *machine {
 	m := &machine{ranks: ranksOf(f)}
-	m.vendor = vendorOf(f)
+	m.vendor = remedies.OneVendor(numbered(f))
 	ports := portsOf(f, m.ranks)
 	m.order = pairsApart(f, m.ranks)
 	nodes := nodesOf(f)
@@ -205,18 +205,6 @@ func numbered(f *facts.Facts) []facts.GPU {
 		return cmp.Or(cmp.Compare(ordinal[a.Address], ordinal[b.Address]), cmp.Compare(a.Address, b.Address))
 	})
 	return all
-}
-
-// vendorOf is the one vendor of all GPUs.
-func vendorOf(f *facts.Facts) string {
-	vendor := ""
-	for i, g := range numbered(f) {
-		if i > 0 && g.Vendor != vendor {
-			return ""
-		}
-		vendor = g.Vendor
-	}
-	return vendor
 }
 
 // different reports whether GPUs are of different models.

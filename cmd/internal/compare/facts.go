@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	_ "embed"
+
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -155,4 +158,42 @@ func equal(x, y *entry) bool {
 
 func near(x, y float64) bool {
 	return max(math.Abs(x), math.Abs(y)) <= data.Thresholds().StagedFaster*min(math.Abs(x), math.Abs(y))
+}
+
+//go:embed tables.yaml
+var tablesYAML []byte
+
+// table is tables.yaml, whose comments say what each part is.
+type table struct {
+	Identities map[string][]string
+	Noise      map[string][]string
+	Ordered    []string
+	Measured   []string
+	Kinds      map[Kind][]string
+	Nouns      map[string]string
+}
+
+var tables = lines.FromYAML[table](tablesYAML)
+
+// leftOut reports whether a field is no difference between machines.
+func leftOut(id string) bool {
+	name := id[strings.LastIndexByte(id, '.'):]
+	for _, fields := range tables().Noise {
+		if slices.Contains(fields, id) || slices.Contains(fields, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func kindOf(pattern string) Kind {
+	for at := pattern + "/"; at != ""; {
+		for kind, places := range tables().Kinds {
+			if slices.Contains(places, at) {
+				return kind
+			}
+		}
+		at = at[:max(strings.LastIndexAny(at, "./["), 0)]
+	}
+	return Fact
 }

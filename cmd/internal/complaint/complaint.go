@@ -74,8 +74,13 @@ func Reason(err error, kind string) string {
 	case errors.Is(err, fs.ErrPermission):
 		return "permission denied"
 	}
+	return Bare(err).Error()
+}
+
+// Bare is an error without the name of a system call and of a file.
+func Bare(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		return at.Err.Error()
+		return at.Err
 	}
-	return err.Error()
+	return err
 }

@@ -92,7 +92,7 @@ func Named(name string) (Target, bool) {
 // Sets reports whether the target writes a setting.
 func (t *Target) Sets(s plan.Setting) bool {
 	switch {
-	case !s.IsFor(t.Name) || !slices.Contains(t.sets, s.Kind):
+	case len(s.For) > 0 && !slices.Contains(s.For, t.Name), !slices.Contains(t.sets, s.Kind):
 		return false
 	case s.Kind == plan.Argument:
 		return s.Name == t.Name
@@ -108,8 +108,9 @@ var sources embed.FS
 // templates are those of the targets, by name with ".tmpl".
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"quote": remedies.Quote, "flag": flag, "why": why, "grub": quotedForGRUB, "quantity": remedies.SizeQuantity,
-		"replace": func(old, by, s string) string { return strings.ReplaceAll(s, old, by) },
+		"quote": remedies.Quote, "flag": flag, "why": why, "grub": quotedForGRUB,
+		"quantity": strings.NewReplacer("k", "Ki", "m", "Mi", "g", "Gi").Replace, // A size of docker run as a quantity of Kubernetes: "16Gi".
+		"replace":  func(old, by, s string) string { return strings.ReplaceAll(s, old, by) },
 		"pair": func(s string) []string { // "a:b"; nothing for other values.
 			if before, after, both := strings.Cut(s, ":"); both {
 				return []string{before, after}

@@ -120,23 +120,20 @@ func (f *Fleet) Headline() string {
 	if f.ExitCode == exitFindings && findings == 0 {
 		healthy = "healthy by themselves" // A finding is about several of them, or the network, or one is slower than the others.
 	}
-	var parts []string
-	for _, part := range []struct {
-		n    int
-		said string
-	}{
-		{findings, "with findings"},
-		{f.States[string(report.Inconclusive)], "inconclusive"},
-		{f.States[string(report.Healthy)], healthy},
-		{len(f.Unreported), "without a report"},
-	} {
-		if part.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.said))
+	counted := func(n int, said string) string {
+		if n == 0 {
+			return ""
 		}
+		return fmt.Sprintf("%d %s", n, said)
 	}
-	said := "No report of a node"
-	if len(parts) > 0 {
-		said = lines.Count(len(f.Nodes)+len(f.Unreported), "node") + ": " + strings.Join(parts, ", ")
+	said := lines.Joined(
+		", ", counted(findings, "with findings"), counted(f.States[string(report.Inconclusive)], "inconclusive"),
+		counted(f.States[string(report.Healthy)], healthy), counted(len(f.Unreported), "without a report"),
+	)
+	if said == "" {
+		said = "No report of a node"
+	} else {
+		said = lines.Count(len(f.Nodes)+len(f.Unreported), "node") + ": " + said
 	}
 	if lost := lines.Filter(f.Problems, func(p Problem) bool { return p.Lost }); len(lost) > 0 {
 		said += "; " + lines.Count(len(lost), "report") + " cannot be read"

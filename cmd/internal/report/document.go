@@ -325,10 +325,6 @@ func (v Verdict) InShort() string {
 	return lines.Joined(", ", string(v.State), v.Tally())
 }
 
-func unused(w waivers.Waiver) string {
-	return w.Place() + ": the waiver of " + w.About() + " matches no finding"
-}
-
 // Redaction says what in a report stand-ins took the place of.
 type Redaction string
 

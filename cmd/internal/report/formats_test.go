@@ -125,7 +125,7 @@ func TestDocumentsFollowSchema(t *testing.T) {
 	all["empty"] = New(nothing())
 	for name, d := range all {
 		var b bytes.Buffer
-		writeJSON(&b, d, Style{})
+		Encode(&b, d)
 		v := expect.Value(validator.UnmarshalJSON(&b))(t)
 		err := schema.Validate(v)
 		expect.That(t, err == nil, "%s: %v", name, err)

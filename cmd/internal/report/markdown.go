@@ -164,7 +164,7 @@ func (m *markdown) withoutCause() (cause, now, next string) {
 	}
 	switch {
 	case m.in.TextsOnly:
-		now = "if the job still fails, send " + inline(logWish) + ", or run " + lines.Code("gpudoctor check") + " on the machine"
+		now = "if the job still fails, send " + inline(logWish()) + ", or run " + lines.Code("gpudoctor check") + " on the machine"
 	case m.Verdict.has(ReasonNoGPU):
 	case m.Verdict.State == Inconclusive:
 		now, next = cmp.Or(prose(m.Hint()), "see below for what was not examined, and why"), lines.Code(m.Recheck)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 )
 
 // matrix is a number or mark for each GPU (a row) and the other GPUs or the memory of each NUMA node (a column).
@@ -146,7 +147,7 @@ func (t test) matrix(d *Document, transfers []*probe.Transfer) matrix {
 // place is the row and the column of a transfer.
 func (t test) place(x *probe.Transfer) (row, column string) {
 	row, column = x.Source, x.Destination
-	if t.inward || t.once && byName(column, row) < 0 {
+	if t.inward || t.once && topology.CompareAddresses(column, row) < 0 {
 		row, column = column, row
 	}
 	return row, column
@@ -154,12 +155,9 @@ func (t test) place(x *probe.Transfer) (row, column string) {
 
 func sorted(names []string) []string {
 	names = slices.Clone(names)
-	slices.SortFunc(names, byName)
+	slices.SortFunc(names, topology.CompareAddresses)
 	return slices.Compact(names)
 }
-
-// byName orders addresses and the names of nodes: "node2" before "node10".
-func byName(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
 // pairMatrix makes an empty table of GPUs, with the management library's numbers as labels where all are known.
 func pairMatrix(d *Document, devices []string) matrix {

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -62,14 +63,9 @@ func newPaths(d *Document) paths {
 			p.decided, p.outcome = t, t.Outcome
 		}
 	}
-	all := make(paths, 0, len(found))
-	for _, p := range found {
-		all = append(all, *p)
-	}
-	slices.SortStableFunc(all, func(a, b path) int {
+	return lines.Map(slices.SortedFunc(maps.Values(found), func(a, b *path) int {
 		return cmp.Or(cmp.Compare(a.source, b.source), cmp.Compare(a.destination, b.destination))
-	})
-	return all
+	}), func(p *path) path { return *p })
 }
 
 func (all paths) with(o probe.Outcome) paths {
@@ -99,27 +95,27 @@ func (all paths) deciding() []*probe.Transfer {
 // speed describes the rates of transfers, with what their links could carry:
 // "395 to 396 GB/s (88 % of 450)". It is empty where nothing was measured.
 func speed(ts []*probe.Transfer) string {
-	rates, fractions, expected := lines.Range{}, lines.Range{}, lines.Range{}
+	var rates, fractions, expected []float64
 	for _, t := range ts {
 		if t.GBps == nil {
 			continue
 		}
-		rates.Add(*t.GBps)
+		rates = append(rates, *t.GBps)
 		if t.ExpectedGBps != nil && *t.ExpectedGBps > 0 {
-			expected.Add(*t.ExpectedGBps)
-			fractions.Add(100 * *t.GBps / *t.ExpectedGBps)
+			expected = append(expected, *t.ExpectedGBps)
+			fractions = append(fractions, 100**t.GBps / *t.ExpectedGBps)
 		}
 	}
-	if rates.N == 0 {
+	if len(rates) == 0 {
 		return ""
 	}
-	s := rates.Text(lines.Rate) + " GB/s"
-	switch {
-	case fractions.N < rates.N:
-	case lines.Rate(expected.Least) == lines.Rate(expected.Most):
-		s += fmt.Sprintf(" (%s %% of %s)", fractions.Text(lines.Percent), lines.Rate(expected.Least))
-	default:
-		s += fmt.Sprintf(" (%s %% of the link rate)", fractions.Text(lines.Percent))
+	s := lines.LeastToMost(rates, lines.Rate) + " GB/s"
+	if len(fractions) == len(rates) {
+		of := lines.LeastToMost(expected, lines.Rate)
+		if strings.Contains(of, " to ") {
+			of = "the link rate"
+		}
+		s += fmt.Sprintf(" (%s %% of %s)", lines.LeastToMost(fractions, lines.Percent), of)
 	}
 	return s
 }
@@ -318,25 +314,25 @@ func figures(d *Document) []string {
 
 // figure is a test's rates, else its times; what did not go well is counted behind it.
 func figure(ts []*probe.Transfer) string {
-	rates, times := lines.Range{}, lines.Range{}
+	var rates, times []float64
 	outcomes := map[probe.Outcome]int{}
 	for _, t := range ts {
 		outcomes[t.Outcome]++
 		if t.GBps != nil {
-			rates.Add(*t.GBps)
+			rates = append(rates, *t.GBps)
 		}
 		if t.Microseconds != nil {
-			times.Add(*t.Microseconds)
+			times = append(times, *t.Microseconds)
 		}
 	}
 	s := "ok"
 	switch {
-	case len(outcomes) == 1 && outcomes[probe.OK] == 0 && rates.N == 0:
+	case len(outcomes) == 1 && outcomes[probe.OK] == 0 && len(rates) == 0:
 		return outcomeInWords(ts[0].Outcome)
-	case rates.N > 0:
-		s = rates.Text(lines.Rate) + " GB/s"
-	case times.N > 0:
-		s = times.Text(lines.Microseconds) + " us"
+	case len(rates) > 0:
+		s = lines.LeastToMost(rates, lines.Rate) + " GB/s"
+	case len(times) > 0:
+		s = lines.LeastToMost(times, lines.Microseconds) + " us"
 	}
 	for _, o := range []probe.Outcome{probe.Corrupt, probe.Hang, probe.Error, probe.Slow, probe.Unknown, probe.Unsupported} {
 		if outcomes[o] > 0 {

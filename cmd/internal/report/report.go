@@ -23,7 +23,7 @@ type Format struct {
 
 var formats = []Format{
 	{Name: "text", Extension: ".txt", write: writeText},
-	{Name: "json", Extension: ".json", write: writeJSON},
+	{Name: "json", Extension: ".json", write: func(b *bytes.Buffer, d *Document, _ Style) { Encode(b, d) }},
 	{Name: "markdown", Extension: ".md", write: writeMarkdown},
 	{Name: "html", Extension: ".html", write: writeHTML},
 	{Name: "sarif", Extension: ".sarif", CI: true, write: forCI(writeSARIF)},
@@ -77,8 +77,6 @@ func (f Format) Write(w io.Writer, d *Document, s Style) error {
 	}
 	return nil
 }
-
-func writeJSON(b *bytes.Buffer, d *Document, _ Style) { Encode(b, d) }
 
 // Encode writes a value as JSON, in which no list is null.
 func Encode[T any](b *bytes.Buffer, v T) {

@@ -115,7 +115,7 @@ func (t *text) functions() template.FuncMap {
 		"rows": t.rows, "tree": t.treeLines,
 		"conclusion": t.conclusion, "judged": t.judged, "upper": strings.ToUpper,
 		"operations": operationRows, "arms": armRows, "gains": gains, "failed": failedArms,
-		"logWish":     func() string { return logWish },
+		"logWish":     logWish,
 		"hiddenPaths": func() string { return topology.HiddenPaths },
 		"example": func() string {
 			if !t.v.Verdict.has(ReasonNoGPU) {
@@ -386,14 +386,6 @@ func behind(separator, text string) string {
 		return ""
 	}
 	return separator + text
-}
-
-// inWords lists names: "a, b and c".
-func inWords(names []string) string {
-	if n := len(names); n > 1 {
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-	}
-	return strings.Join(names, "")
 }
 
 type pair struct{ Name, Text string }

@@ -2,7 +2,9 @@ package report
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,41 +21,22 @@ type Wanted struct {
 	Settles []string `json:"settles"` // The rules that could be judged with the text, most severe first.
 }
 
-// wish is a text to ask for. It was sent if one of kinds is among the texts.
+// wish is a text to ask for. wishes.yaml has those of each section.
 type wish struct {
-	send  string
-	kinds []string
+	Send  string
+	Kinds []string
 }
 
-const (
-	logWish      = "the complete log of every rank from a run with NCCL_DEBUG=INFO"
-	packagesWish = "pip list; dpkg -l | grep -e nccl -e nvidia, on every node"
-)
+//go:embed wishes.yaml
+var wishesYAML []byte
 
-// wishes are the texts to ask for, by the section that they give.
-var wishes = map[string]wish{
-	"logs":       {logWish, []string{"nccl-log"}},
-	"kernel_log": {"sudo dmesg -T", []string{"kernel-log"}},
-	"pci":        {"sudo lspci -vvv", []string{"lspci"}},
-	"iommu":      {"cat /proc/cmdline; sudo dmesg | grep -i -e iommu -e DMAR -e AMD-Vi", []string{"kernel-command-line"}},
-	"gpus":       {"nvidia-smi -q (or amd-smi static and amd-smi metric)", []string{"nvidia-smi-q", "nvidia-smi-xml", "amd-smi", "amd-smi-json"}},
-	"links": {
-		"nvidia-smi topo -m; nvidia-smi topo -p2p r (or amd-smi topology)",
-		[]string{"nvidia-smi-topo", "amd-smi-topology", "rocm-smi-topology"},
-	},
-	"container":  {"df -h /dev/shm; ulimit -a; cat /proc/self/status, all of them where the job runs", []string{"limits", "shm"}},
-	"env":        {"env | grep -e NCCL -e RCCL -e CUDA -e HIP -e HSA -e ROCR -e UCX -e FI_ -e TORCH, where the job runs", []string{"environment"}},
-	"nics":       {"ibv_devinfo -v; show_gids; ip addr", []string{"ibv_devinfo", "ibstat"}},
-	"launches":   {"the docker run line, compose file, pod spec or batch script of the job", []string{"manifest", "command-line", "sbatch", "docker-inspect"}},
-	"software":   {packagesWish, []string{"packages", "pip-list", "pip-freeze"}},
-	"libraries":  {packagesWish, []string{"packages", "pip-list", "pip-freeze"}},
-	"numa":       {"lscpu; numactl --hardware", []string{"lscpu", "numactl"}},
-	"benchmarks": {"all_reduce_perf -b 8 -e 1G -f 2 -g 8, with the number of GPUs for 8, of nccl-tests or rccl-tests", []string{"nccl-tests"}},
-}
+var wishes = lines.FromYAML[map[string]wish](wishesYAML)
+
+func logWish() string { return wishes()["logs"].Send }
 
 func (d *Document) sent(w wish) bool {
 	return slices.ContainsFunc(d.Texts, func(t facts.Text) bool {
-		return slices.ContainsFunc(t.Kinds, func(k facts.TextKind) bool { return slices.Contains(w.kinds, k.Kind) })
+		return slices.ContainsFunc(t.Kinds, func(k facts.TextKind) bool { return slices.Contains(w.Kinds, k.Kind) })
 	})
 }
 
@@ -73,16 +56,16 @@ func (d *Document) wanted() []Wanted {
 	for _, s := range d.Skipped {
 		for _, lack := range s.Lacks {
 			section := lack.Section()
-			asked, ok := wishes[section]
+			asked, ok := wishes()[section]
 			if !ok || d.sent(asked) {
 				continue
 			}
-			if all[asked.send] == nil {
-				all[asked.send] = &Wanted{Section: section, Send: asked.send}
+			if all[asked.Send] == nil {
+				all[asked.Send] = &Wanted{Section: section, Send: asked.Send}
 			}
-			if w := all[asked.send]; !slices.Contains(w.Settles, s.Rule) {
+			if w := all[asked.Send]; !slices.Contains(w.Settles, s.Rule) {
 				w.Settles = append(w.Settles, s.Rule)
-				value[asked.send] += worth(s.Rule)
+				value[asked.Send] += worth(s.Rule)
 			}
 		}
 	}
@@ -90,17 +73,14 @@ func (d *Document) wanted() []Wanted {
 		slices.SortFunc(w.Settles, func(a, b string) int { return cmp.Or(worth(b)-worth(a), cmp.Compare(a, b)) })
 	}
 	if failed := slices.ContainsFunc(d.Findings, func(f rules.Finding) bool { return f.Rule == jobFailed }); failed {
-		delete(all, logWish) // The log of the communication library says most about a failed job.
+		delete(all, logWish()) // The log of the communication library says most about a failed job.
 		if logs := d.in.Facts.Logs; logs == nil || len(logs.Communicators) == 0 {
-			all[logWish], value[logWish] = &Wanted{Section: "logs", Send: logWish, Settles: []string{jobFailed}}, 1000
+			all[logWish()], value[logWish()] = &Wanted{Section: "logs", Send: logWish(), Settles: []string{jobFailed}}, 1000
 		}
 	}
-	list := make([]Wanted, 0, len(all))
-	for _, w := range all {
-		list = append(list, *w)
-	}
-	slices.SortFunc(list, func(a, b Wanted) int { return cmp.Or(value[b.Send]-value[a.Send], cmp.Compare(a.Section, b.Section)) })
-	return list
+	return lines.Map(slices.SortedFunc(maps.Values(all), func(a, b *Wanted) int {
+		return cmp.Or(value[b.Send]-value[a.Send], cmp.Compare(a.Section, b.Section))
+	}), func(w *Wanted) Wanted { return *w })
 }
 
 // Open reports whether something is wrong and no finding names its cause with some certainty.

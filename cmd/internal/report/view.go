@@ -2,15 +2,20 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -103,7 +108,9 @@ func newView(d *Document, ascii bool) *view {
 		Document: d, Machine: d.Host.parts, Figures: figures(d), Matrix: newMatrix(d, all), Tests: testMatrices(d), Odd: all.odd(),
 		Uneven:  slices.ContainsFunc(all, func(p path) bool { return p.outcome != all[0].outcome || badness[p.outcome] > badness[probe.OK] }),
 		Recheck: d.in.Recheck.Command(), Story: newStory(d.Job), Title: d.title(), InWords: d.verdictInWords(),
-		Unused: lines.Map(d.UnusedWaivers, unused),
+		Unused: lines.Map(d.UnusedWaivers, func(w waivers.Waiver) string {
+			return w.Place() + ": the waiver of " + w.About() + " matches no finding"
+		}),
 	}
 	v.Recognised, v.Others = d.textsLine()
 	v.Status, v.Said = transfersLine(d, all)
@@ -129,7 +136,7 @@ type viewer struct {
 func (v *viewer) finding(f finding) finding {
 	v.n++
 	f.Number, f.Part, f.Notes = v.n, v.d.objectOf(f), f.withheld(v.d.Withheld)
-	f.Check, f.Fresh = v.d.in.Recheck.Command(lines.Unique(append([]string{f.Rule}, topics(f.Effects())...))...), v.d.in.Recheck.Fresh()
+	f.Check, f.Fresh = v.d.in.Recheck.Command(lines.Unique(append([]string{f.Rule}, topics(f.Effects())...))...), map[bool]string{true: "with new evidence"}[v.d.in.Recheck.Files] // Files do not change by themselves.
 	for _, one := range f.All {
 		f.Evidence = append(f.Evidence, lines.Map(one.Evidence, shownEvidence)...)
 	}
@@ -140,7 +147,7 @@ func (v *viewer) finding(f finding) finding {
 		switch a := &v.d.Advice[i]; {
 		case !slices.ContainsFunc(a.Cures, f.has), f.keeps(a, v.d.Withheld):
 		case labels[a] == "":
-			what := a.Title + " (" + apply.Effort(a.Needs, a.Lasts) + ")" + behind("; ", apply.Proof(a.Proof))
+			what := a.Title + " (" + remedies.Effort(a.Needs, a.Lasts) + ")" + behind("; ", apply.Proof(a.Proof))
 			f.More = append(f.More, pair{a.Remedy, what})
 		default:
 			f.Remedies = append(f.Remedies, v.remedy(a, labels[a]))
@@ -160,7 +167,7 @@ func shownEvidence(e rules.Evidence) evidence {
 }
 
 func (v *viewer) remedy(a *remedies.Advice, label string) remedy {
-	r := remedy{Advice: *a, Label: label, Effort: apply.Effort(a.Needs, a.Lasts), Proof: apply.Proof(a.Proof)}
+	r := remedy{Advice: *a, Label: label, Effort: remedies.Effort(a.Needs, a.Lasts), Proof: apply.Proof(a.Proof)}
 	if key := a.Remedy + "\x00" + valueOf(a.Apply); v.shown[key] == 0 { // The same for advice that a reader cannot distinguish.
 		v.shown[key] = v.n
 	} else {
@@ -397,4 +404,50 @@ func reasonOf(s Skipped) string {
 		return "no reason given"
 	}
 	return s.Lacks[0].Short()
+}
+
+func (d *Document) peerPaths() area.Line {
+	all := newPaths(d)
+	s, said := transfersLine(d, all)
+	state := map[status]area.State{statusFail: area.Problem, statusSlow: area.Problem, statusOpen: area.Unknown, statusOK: area.OK}[s]
+	if state == "" && len(all) > 0 {
+		state = area.Note // The driver offers no path.
+	}
+	return area.Line{State: cmp.Or(state, area.NotApplicable), Summary: said}
+}
+
+// unseenGPUs says why there may be GPUs, or faults of them, although none is seen.
+func (d *Document) unseenGPUs(lacks []rules.Missing) string {
+	for _, m := range lacks {
+		if m.Fact == "gpus.devices[].in_nvml" && !d.in.TextsOnly {
+			return m.Short()
+		}
+	}
+	return d.unseen()
+}
+
+var areaNames = map[rules.Area]string{
+	rules.AreaGPUs: "GPUs", rules.AreaPCIe: "PCIe", rules.AreaIOMMU: "IOMMU", rules.AreaNUMA: "NUMA", rules.AreaKernelLog: "kernel log",
+}
+
+// AreaRows are the areas to be told, by the names that people know; those of which the input says too little stand in one row.
+func (d *Document) AreaRows(verbose bool) []area.Line {
+	var shown []area.Line
+	var others []string
+	for _, l := range d.Areas {
+		left := len(d.in.Only) > 0 && l.State == area.Unknown && len(l.Rules) == 0 && l.Name != rules.AreaPaths
+		name := cmp.Or(areaNames[l.Name], string(l.Name))
+		l.Name = rules.Area(name)
+		switch {
+		case !verbose && (l.State == area.NotApplicable || left):
+		case !verbose && d.in.TextsOnly && l.State == area.Unknown:
+			others = append(others, name)
+		default:
+			shown = append(shown, l)
+		}
+	}
+	if len(others) > 0 {
+		shown = append(shown, area.Line{Name: "others", State: area.Unknown, Summary: "the input says too little about " + english.WordSeries(others, "and")})
+	}
+	return shown
 }

@@ -90,13 +90,13 @@ func Read(name string) ([]byte, error) { return read(name, 0) }
 func read(name string, flags int) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|flags|syscall.O_NONBLOCK, 0) // Opening a FIFO does not wait.
 	if err != nil {
-		return nil, unread(name, err)
+		return nil, Fault(name, 0, complaint.Bare(err))
 	}
 	defer f.Close() //nolint:errcheck // It was only read.
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return nil, unread(name, err)
+		return nil, Fault(name, 0, complaint.Bare(err))
 	case flags != 0 && !trusted(info):
 		return nil, errForeign
 	case !info.Mode().IsRegular():
@@ -105,7 +105,7 @@ func read(name string, flags int) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	switch {
 	case err != nil:
-		return nil, unread(name, err)
+		return nil, Fault(name, 0, complaint.Bare(err))
 	case len(raw) > maxBytes:
 		return nil, Fault(name, 0, fmt.Errorf("larger than %d KiB", maxBytes>>10))
 	}
@@ -117,14 +117,6 @@ func trusted(info fs.FileInfo) bool {
 	const othersWrite = 0o002
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && info.Mode().IsRegular() && info.Mode().Perm()&othersWrite == 0 && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())
-}
-
-// unread is the fault of a file that cannot be read.
-func unread(name string, err error) error {
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		err = at.Err
-	}
-	return Fault(name, 0, err)
 }
 
 // Root is the set of keys and values that a file's text holds; nil if it is empty.
@@ -144,13 +136,13 @@ func Root(file string, raw []byte) (*yaml.Node, error) {
 		return nil, nil //nolint:nilnil // As above.
 	}
 	if root.Kind != yaml.MappingNode {
-		return nil, fault(file, root, []string{"each line is the name of a flag and its value: fail-on: medium"}, "not a list of keys and values")
+		return nil, FaultAt(file, root, []string{"each line is the name of a flag and its value: fail-on: medium"}, "not a list of keys and values")
 	}
 	return root, nil
 }
 
-// fault is a fault at a line.
-func fault(file string, n *yaml.Node, hints []string, format string, args ...any) error {
+// FaultAt is a fault at a line.
+func FaultAt(file string, n *yaml.Node, hints []string, format string, args ...any) error {
 	return Fault(file, n.Line, fmt.Errorf(format, args...), hints...)
 }
 
@@ -165,17 +157,17 @@ func parse(file string, raw []byte, keys []Key) (all []Setting, waivers *yaml.No
 		at := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name.Value })
 		switch {
 		case name.Value == WaiversKey && waivers != nil, slices.ContainsFunc(all, func(s Setting) bool { return s.Key == name.Value }):
-			return nil, nil, fault(file, name, nil, "the key %s is given twice", name.Value)
+			return nil, nil, FaultAt(file, name, nil, "the key %s is given twice", name.Value)
 		case name.Value == WaiversKey:
 			waivers = value
 			continue
 		case at < 0:
 			names := append(lines.Map(keys, func(k Key) string { return k.Name }), WaiversKey)
-			return nil, nil, fault(file, name, complaint.Nearest(name.Value, names, "keys are the names of flags: gpudoctor check --help"), "unknown key %q", name.Value)
+			return nil, nil, FaultAt(file, name, complaint.Nearest(name.Value, names, "keys are the names of flags: gpudoctor check --help"), "unknown key %q", name.Value)
 		}
 		values, err := valuesOf(value, keys[at])
 		if err != nil {
-			return nil, nil, fault(file, value, nil, "%s: %v", name.Value, err)
+			return nil, nil, FaultAt(file, value, nil, "%s: %v", name.Value, err)
 		}
 		all = append(all, Setting{Key: name.Value, Values: values, File: file, Line: name.Line})
 	}

@@ -25,7 +25,7 @@ func (b *builder) joins() []Join {
 			j.Pairs, j.GPUs = append(j.Pairs, pair), append(j.GPUs, pair[:]...)
 		}
 		j.GPUs = lines.Unique(j.GPUs)
-		slices.SortFunc(j.GPUs, compareAddresses)
+		slices.SortFunc(j.GPUs, CompareAddresses)
 		j.Whole = len(j.Pairs) == len(j.GPUs)*(len(j.GPUs)-1)/2
 		return j
 	})

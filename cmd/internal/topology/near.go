@@ -34,7 +34,7 @@ func (b *builder) nearby(m *Machine) {
 		return
 	}
 	gpus := slices.DeleteFunc(affinity.Of(b.facts), func(g affinity.GPU) bool { return b.names[g.Address] == "" })
-	slices.SortStableFunc(gpus, func(x, y affinity.GPU) int { return compareAddresses(b.names[x.Address], b.names[y.Address]) })
+	slices.SortStableFunc(gpus, func(x, y affinity.GPU) int { return CompareAddresses(b.names[x.Address], b.names[y.Address]) })
 	for _, g := range gpus {
 		if len(g.NICs)+len(g.Drives) > 0 {
 			b.nodes[g.Address].NICs = devices(g.NICs)

@@ -172,18 +172,18 @@ func (b *builder) leaves() []string {
 	}
 	b.oneModel = len(models) == 1
 	b.name(gpus)
-	slices.SortFunc(nics, compareAddresses)
+	slices.SortFunc(nics, CompareAddresses)
 	return slices.Concat(gpus, nics)
 }
 
-// compareAddresses orders PCI addresses, and behind them GPUs that only have a number.
-func compareAddresses(a, b string) int {
+// CompareAddresses orders PCI addresses, or names that end in a number: "node2" before "node10".
+func CompareAddresses(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
 // name names the GPUs: by the management library's index where each has one, else by their place in the list.
 func (b *builder) name(gpus []string) {
-	slices.SortFunc(gpus, compareAddresses)
+	slices.SortFunc(gpus, CompareAddresses)
 	index := func(address string) *int {
 		if g := b.facts.GPUs.At(address); g != nil {
 			return g.Index

@@ -183,32 +183,6 @@ func Lines(a remedies.Apply) []string {
 	return said
 }
 
-// Effort says in words what applying a remedy takes and how long it lasts.
-func Effort(needs []remedies.Need, lasts string) string {
-	words := map[remedies.Need]string{
-		remedies.NeedJobRestart:       "restart of the job",
-		remedies.NeedContainerRestart: "a new container",
-		remedies.NeedImageRebuild:     "a new image",
-		remedies.NeedRoot:             "root",
-		remedies.NeedDriverReload:     "reload of the driver",
-		remedies.NeedReboot:           "reboot",
-		remedies.NeedBIOS:             "BIOS setup",
-		remedies.NeedHands:            "physical access to the machine",
-	}
-	var parts []string
-	if !slices.Contains(needs, remedies.NeedRoot) {
-		parts = append(parts, "no root")
-	}
-	for _, n := range needs {
-		if n == remedies.NeedJobRestart && lasts == "job" {
-			continue // It says the same twice.
-		}
-		parts = append(parts, cmp.Or(words[n], string(n)))
-	}
-	duration := map[string]string{"job": "this job only", "boot": UntilBoot, "forever": "persistent"}
-	return lines.Joined(", ", append(parts, duration[lasts])...)
-}
-
 // Proof says in words what was measured here of a remedy.
 func Proof(p *remedies.Proof) string {
 	if p == nil {

@@ -196,8 +196,10 @@ var areas = map[rules.Area]struct {
 	rules.AreaEnvironment: {"env", func(f *facts.Facts) bool {
 		return f.Env != nil && (f.Image == nil || f.Image.Environment != "")
 	}, environmentSummary},
-	rules.AreaNetwork:   {"nics", func(f *facts.Facts) bool { return f.NICs != nil }, networkSummary},
-	rules.AreaStorage:   {"storage", func(f *facts.Facts) bool { return f.Storage != nil }, storageSummary},
+	rules.AreaNetwork: {"nics", func(f *facts.Facts) bool { return f.NICs != nil }, networkSummary},
+	rules.AreaStorage: {"storage", func(f *facts.Facts) bool { return f.Storage != nil }, func(f *facts.Facts) string {
+		return lines.Count(len(f.Storage.Drives), "NVMe drive")
+	}},
 	rules.AreaKernelLog: {"kernel_log", func(f *facts.Facts) bool { return f.KernelLog != nil }, kernelLogSummary},
 	rules.AreaJob: {"", func(f *facts.Facts) bool { return f.Logs != nil }, func(*facts.Facts) string {
 		return "the logs report no failure"
@@ -386,8 +388,6 @@ func networkSummary(f *facts.Facts) string {
 	active := lines.Filter(f.NICs.RDMA, func(p facts.RDMAPort) bool { return p.State == "active" })
 	return fmt.Sprintf("%d of %s active", len(active), lines.Count(len(f.NICs.RDMA), "RDMA port"))
 }
-
-func storageSummary(f *facts.Facts) string { return lines.Count(len(f.Storage.Drives), "NVMe drive") }
 
 func kernelLogSummary(f *facts.Facts) string {
 	n := 0

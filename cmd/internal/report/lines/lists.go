@@ -110,23 +110,9 @@ func Table(rows [][]string) string {
 	return b.String()
 }
 
-// Range is the least and the most of N numbers.
-type Range struct {
-	Least, Most float64
-	N           int
-}
-
-// Add counts a number in.
-func (s *Range) Add(v float64) {
-	if s.N == 0 {
-		s.Least, s.Most = v, v
-	}
-	s.Least, s.Most, s.N = min(s.Least, v), max(s.Most, v), s.N+1
-}
-
-// Text is "2 to 3", or "2" where both ends read alike.
-func (s Range) Text(format func(float64) string) string {
-	return strings.Join(Unique([]string{format(s.Least), format(s.Most)}), " to ")
+// LeastToMost is "2 to 3" of numbers, or "2" where the least and the most read alike.
+func LeastToMost(numbers []float64, format func(float64) string) string {
+	return strings.Join(Unique([]string{format(slices.Min(numbers)), format(slices.Max(numbers))}), " to ")
 }
 
 // Rate writes a rate with its significant digits.

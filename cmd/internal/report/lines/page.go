@@ -3,6 +3,7 @@ package lines
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -52,7 +53,7 @@ func (p *Page) Paint(c Color, s string) string {
 // Line writes one line.
 func (p *Page) Line(parts ...string) {
 	l := strings.TrimRight(strings.Join(parts, ""), " ")
-	if l == "" && bytes.HasSuffix(p.B.Bytes(), []byte("\n\n")) {
+	if l == "" && (p.B.Len() == 0 || bytes.HasSuffix(p.B.Bytes(), []byte("\n\n"))) {
 		return // One empty line parts two blocks, whoever asks for it.
 	}
 	p.B.WriteString(l)
@@ -130,8 +131,5 @@ func Cut(most int, s string) string {
 
 // Pad fills a string up to a width with blanks, on its left if the width is negative.
 func Pad(s string, width int) string {
-	if width < 0 {
-		return strings.Repeat(" ", max(0, -width-utf8.RuneCountInString(s))) + s
-	}
-	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
+	return fmt.Sprintf("%*s", -width, s)
 }

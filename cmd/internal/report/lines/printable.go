@@ -9,7 +9,10 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 )
@@ -97,6 +100,16 @@ func copied[T any](v T, text func(string) string, fill bool) T {
 		return out
 	}
 	return walk(reflect.ValueOf(&v).Elem()).Interface().(T) //nolint:forcetypeassert // The copy has the type.
+}
+
+// FromYAML returns what decodes a part of the program, once it is first asked for.
+func FromYAML[T any](raw []byte) func() T {
+	return sync.OnceValue(func() (v T) {
+		if err := yaml.Unmarshal(raw, &v); err != nil {
+			panic(err) // It is part of the program, and tests read it.
+		}
+		return v
+	})
 }
 
 // JSON encodes a value as indented JSON that is safe to show on a terminal: every character that does not print is
