@@ -124,22 +124,14 @@ func iommuMode(f *facts.IOMMUFacts, tree *facts.PCIFacts) (mode, unknown string)
 		return iommuOff, ""
 	}
 	types := peerGroupTypes(f.Groups, tree)
-	identity, translated := 0, 0
-	for _, t := range types {
-		switch t {
-		case "identity":
-			identity++
-		case "":
-		default:
-			translated++
-		}
-	}
+	identity := slices.Contains(types, "identity")
+	translated := slices.ContainsFunc(types, func(t string) bool { return t != "identity" && t != "" })
 	switch {
-	case identity > 0 && translated > 0:
+	case identity && translated:
 		return iommuMixed, ""
-	case identity+translated < len(types):
+	case slices.Contains(types, ""):
 		return "", "the kernel does not say the type of each IOMMU group"
-	case identity > 0:
+	case identity:
 		return iommuPassthrough, ""
 	}
 	return iommuTranslated, ""

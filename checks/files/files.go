@@ -101,11 +101,7 @@ func Within[T any](ctx context.Context, silence time.Duration, operation func() 
 	}
 }
 
-const (
-	blockBytes = 256 << 10
-	// maxEmptyReads is how often in a row a read may return nothing, as in package bufio.
-	maxEmptyReads = 100
-)
+const blockBytes = 256 << 10
 
 // Reader reads from a file that may block forever. A read after an error returns the same error.
 type Reader struct {
@@ -127,7 +123,7 @@ func NewReader(ctx context.Context, from io.Reader, silence time.Duration, close
 func (r *Reader) Read(p []byte) (int, error) {
 	if len(r.rest) == 0 && r.err == nil {
 		var n int
-		n, r.err = Within(r.ctx, r.silence, func() (int, error) { return readSome(r.from, r.buffer) })
+		n, r.err = Within(r.ctx, r.silence, func() (int, error) { return io.ReadAtLeast(r.from, r.buffer, 1) })
 		r.rest = r.buffer[:n]
 	}
 	if len(r.rest) == 0 {
@@ -136,15 +132,6 @@ func (r *Reader) Read(p []byte) (int, error) {
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]
 	return n, nil
-}
-
-func readSome(from io.Reader, buffer []byte) (int, error) {
-	for range maxEmptyReads {
-		if n, err := from.Read(buffer); n > 0 || err != nil {
-			return n, err
-		}
-	}
-	return 0, io.ErrNoProgress
 }
 
 // Close closes the file. It does not wait for a read in progress.

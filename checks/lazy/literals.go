@@ -18,12 +18,7 @@ func (r *Regexp) literals() []literals {
 
 // May reports whether a text holds the literals that a match needs.
 func (r *Regexp) May(text string) bool {
-	for _, l := range r.literals() {
-		if !containsAny(text, l) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.literals(), func(l literals) bool { return !containsAny(text, l) })
 }
 
 const (

@@ -65,12 +65,5 @@ var Modules = []string{
 	"efa", "irdma", "bnxt_re", "ionic_rdma", "qedr", "hns_roce", "siw", "rdma_rxe", "mlx_compat",
 }
 
-// firstWord is the first of the words of a file of bonding: "802.3ad 4".
-func firstWord(s string) string {
-	if m := words.FindStringSubmatch(s); m != nil {
-		return m[1]
-	}
-	return ""
-}
-
-var words = lazy.New(`^([a-z0-9][a-z0-9.+-]{1,31})(?: \d+)?$`)
+// word is the first of the words of a file of bonding: "802.3ad 4".
+var word = lazy.New(`^([a-z0-9][a-z0-9.+-]{1,31})(?: \d+)?$`)

@@ -218,7 +218,7 @@ func (r *reader) bond(name string) facts.Bond {
 	dir := path.Join(interfaces, name, "bonding")
 	b := facts.Bond{Name: name, Source: dir}
 	text := func(file string) string { return r.Text("bonds."+file, dir+"/"+file) }
-	b.Mode, b.HashPolicy = firstWord(text("mode")), firstWord(text("xmit_hash_policy"))
+	b.Mode, b.HashPolicy = word.First(text("mode")), word.First(text("xmit_hash_policy"))
 	for member := range strings.FieldsSeq(text("slaves")) {
 		if !IsName(member) || len(b.Members) == maxMembers {
 			continue
@@ -266,12 +266,7 @@ func DeriveMTU(f *facts.NICFacts) {
 
 // interfaceOf is the interface of a port, nil if it is not known.
 func interfaceOf(f *facts.NICFacts, p *facts.RDMAPort) *facts.Interface {
-	for i := range f.Interfaces {
-		if n := &f.Interfaces[i]; n.Name == p.Netdev && n.Host == p.Host {
-			return n
-		}
-	}
-	return nil
+	return facts.Find(f.Interfaces, func(n *facts.Interface) bool { return n.Name == p.Netdev && n.Host == p.Host })
 }
 
 // readFlowControl reads the flow control of the interfaces of RoCE ports.

@@ -238,7 +238,7 @@ func (t *intake) unreadable(ctx context.Context, list *listing, name string, err
 	if _, cancelled := t.ended(ctx); cancelled != nil {
 		return cancelled
 	}
-	t.failed = cmp.Or(t.failed, fmt.Errorf("not read: %s", cause(err)))
+	t.failed = cmp.Or(t.failed, fmt.Errorf("not read: %s", gather.Cause(err)))
 	list.pass(name, t.problemOf(err))
 	return nil
 }
@@ -283,14 +283,6 @@ func (t *intake) file(ctx context.Context, path, shown string, mode fs.FileMode,
 	r := files.NewReader(ctx, f, silence, f.Close)
 	defer r.Close()
 	return t.stream(ctx, text{name: shown, from: r, list: list})
-}
-
-// cause leaves the name out of an error of the file system.
-func cause(err error) string {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err.Error()
-	}
-	return err.Error()
 }
 
 // found is what a folder holds.
@@ -502,6 +494,6 @@ func (t *intake) brokenOff(err error) {
 	if told.Problem, told.Unread = p.why, p.unread; told.Bytes > 0 {
 		told.Problem = "not read beyond its first " + parse.Size(told.Bytes) + ": " + p.why
 	} else {
-		t.failed = cmp.Or(t.failed, fmt.Errorf("not read: %s", cause(err)))
+		t.failed = cmp.Or(t.failed, fmt.Errorf("not read: %s", gather.Cause(err)))
 	}
 }

@@ -53,20 +53,26 @@ const binary = 1.048576 / 1000
 
 // matrix reads a Matrix of amounts.
 func matrix(in *parse.Lines, cell func(row, column string, value float64, at parse.Line)) {
-	Matrix(in, func(row, column, text string, at parse.Line) {
+	Matrix(in, IsNumber, func(row, column, text string, at parse.Line) {
 		if value := Amount(text, 1); value != nil {
 			cell(row, column, *value, at)
 		}
 	})
 }
 
-// Matrix reads a matrix: a line of column numbers, behind a corner
-// such as "D\D" or none, and rows that begin with their number.
-func Matrix(in *parse.Lines, cell func(row, column, text string, at parse.Line)) {
+// IsNumber reports whether a word is the number of a row or a column.
+func IsNumber(word string) bool {
+	_, err := strconv.Atoi(word)
+	return err == nil
+}
+
+// Matrix reads a matrix: a line of the names of columns, behind a corner
+// such as "D\D" or none, and rows that begin with their name.
+func Matrix(in *parse.Lines, isName func(word string) bool, cell func(row, column, text string, at parse.Line)) {
 	head, _ := in.Peek()
 	var columns []string
 	for word := range strings.FieldsSeq(head.Text) {
-		if _, err := strconv.Atoi(word); err == nil {
+		if isName(word) {
 			columns = append(columns, word)
 		} else if len(columns) > 0 {
 			return // No head of a matrix.
@@ -78,10 +84,7 @@ func Matrix(in *parse.Lines, cell func(row, column, text string, at parse.Line))
 	in.Next()
 	cells := func(l parse.Line) []string { // Of a row.
 		fields := strings.FieldsFunc(l.Text, func(r rune) bool { return r == ' ' || r == '\t' || r == '|' })
-		if len(fields) == 0 {
-			return nil
-		}
-		if _, err := strconv.Atoi(fields[0]); err != nil {
+		if len(fields) == 0 || !isName(fields[0]) {
 			return nil
 		}
 		return fields
