@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,17 +141,12 @@ func iommuMode(f *facts.IOMMUFacts, tree *facts.PCIFacts) (mode, unknown string)
 // peerGroupTypes returns the types that decide: those of the groups of GPUs and NICs, or of all groups without
 // either. A GPU or NIC in no group is not translated, as with identity.
 func peerGroupTypes(groups []facts.IOMMUGroup, tree *facts.PCIFacts) []string {
-	all := make([]string, 0, len(groups))
 	byID := make(map[int]string, len(groups))
 	for _, group := range groups {
-		all = append(all, group.Type)
 		byID[group.ID] = group.Type
 	}
-	if tree == nil {
-		return all
-	}
 	var types []string
-	for _, d := range tree.Devices {
+	for _, d := range tree.All() {
 		switch {
 		case d.Kind != pci.KindGPU && d.Kind != pci.KindNIC:
 		case d.IOMMUGroup == nil:
@@ -160,7 +156,7 @@ func peerGroupTypes(groups []facts.IOMMUGroup, tree *facts.PCIFacts) []string {
 		}
 	}
 	if types == nil {
-		return all
+		return slices.Collect(maps.Values(byID))
 	}
 	return types
 }

@@ -55,7 +55,9 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 		return err
 	}
 	f := &facts.NICFacts{}
-	r.readAddresses(ctx)
+	if err := r.ask(ctx, AskAddresses, func(context.Context) (any, error) { return addresses() }, &r.addresses); err != nil {
+		r.Failed("interfaces.addresses", err)
+	}
 	r.readInterfaces(f, names)
 	r.readModules(f)
 	if f.RDMA, err = readPorts(g); errors.Is(err, fs.ErrNotExist) {
@@ -86,12 +88,6 @@ func (r *reader) ask(ctx context.Context, question string, by host.Answerer, ans
 	err := r.Host.AskBy(ctx, question, by, answer)
 	r.hangs = errors.Is(err, host.ErrSlow)
 	return err
-}
-
-func (r *reader) readAddresses(ctx context.Context) {
-	if err := r.ask(ctx, AskAddresses, func(context.Context) (any, error) { return addresses() }, &r.addresses); err != nil {
-		r.Failed("interfaces.addresses", err)
-	}
 }
 
 // readInterfaces reads all interfaces of hardware, and of the others those that a program is likely to take.

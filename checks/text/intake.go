@@ -198,10 +198,6 @@ func (t *intake) ended(ctx context.Context) (bool, error) {
 	return t.stopped != nil, nil
 }
 
-func (t *intake) stat(ctx context.Context, path string) (fs.FileInfo, error) {
-	return files.Within(ctx, t.options.Silence, func() (fs.FileInfo, error) { return t.options.Files.Stat(path) })
-}
-
 // path reads a file, a folder or standard input.
 func (t *intake) path(ctx context.Context, path string) error {
 	if ended, err := t.ended(ctx); err != nil {
@@ -218,7 +214,7 @@ func (t *intake) path(ctx context.Context, path string) error {
 		defer r.Close()
 		return t.stream(ctx, text{name: "standard input", from: r, list: &t.beyond})
 	}
-	info, err := t.stat(ctx, path)
+	info, err := files.Within(ctx, t.options.Silence, func() (fs.FileInfo, error) { return t.options.Files.Stat(path) })
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && t.alone != "":
 		return fmt.Errorf("%s: no such file", path)
