@@ -101,26 +101,15 @@ func (c *gpuGathering) joinKFD(t *kfdTopology) {
 
 // gpuOfNode finds the GPU that a node is, or adds it.
 func (c *gpuGathering) gpuOfNode(n *kfdNode) *facts.GPU {
-	find := func(is func(address string) bool) *facts.GPU {
-		for i := range c.out.Devices {
-			if gpu := &c.out.Devices[i]; gpu.Vendor == pci.WordAMD && is(gpu.Address) {
-				return gpu
-			}
-		}
-		return nil
-	}
 	address := n.address()
-	if gpu := find(func(a string) bool { return a == address }); gpu != nil {
+	gpu := c.out.At(address)
+	if _, is := pci.DeviceAt(c.Facts, address); gpu == nil && (!is || !strings.HasSuffix(address, ".0")) {
+		gpu = c.out.At(address[:len(address)-1] + "0")
+	}
+	if gpu != nil {
 		return gpu
 	}
-	if _, is := pci.DeviceAt(c.Facts, address); !is || !strings.HasSuffix(address, ".0") {
-		first := address[:len(address)-1] + "0"
-		if gpu := find(func(a string) bool { return a == first }); gpu != nil {
-			return gpu
-		}
-	}
-	gpu := facts.GPU{Address: address, Vendor: pci.WordAMD, InPCI: c.inPCI(address)}
-	c.out.Devices = append(c.out.Devices, gpu)
+	c.out.Devices = append(c.out.Devices, facts.GPU{Address: address, Vendor: pci.WordAMD, InPCI: c.inPCI(address)})
 	return &c.out.Devices[len(c.out.Devices)-1]
 }
 

@@ -129,12 +129,11 @@ func GatherImage(ctx context.Context, img *image.Image, opts gather.Options) (*f
 
 // inOrder sorts the unknown facts in the order of the checks.
 func inOrder(unknown []facts.Unknown) []facts.Unknown {
-	order := make(map[string]int, len(All))
-	for i, c := range All {
-		order[c.Name] = i
+	order := func(section string) int {
+		return slices.IndexFunc(All, func(c *gather.Check) bool { return c.Name == section })
 	}
 	slices.SortStableFunc(unknown, func(a, b facts.Unknown) int {
-		return cmp.Or(cmp.Compare(order[a.Section], order[b.Section]), cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Reason, b.Reason))
+		return cmp.Or(cmp.Compare(order(a.Section), order(b.Section)), cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Reason, b.Reason))
 	})
 	return unknown
 }

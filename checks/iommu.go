@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,22 +125,14 @@ func iommuMode(f *facts.IOMMUFacts, tree *facts.PCIFacts) (mode, unknown string)
 		return iommuOff, ""
 	}
 	types := peerGroupTypes(f.Groups, tree)
-	identity, translated := 0, 0
-	for _, t := range types {
-		switch t {
-		case "identity":
-			identity++
-		case "":
-		default:
-			translated++
-		}
-	}
+	identity := slices.Contains(types, "identity")
+	translated := slices.ContainsFunc(types, func(t string) bool { return t != "identity" && t != "" })
 	switch {
-	case identity > 0 && translated > 0:
+	case identity && translated:
 		return iommuMixed, ""
-	case identity+translated < len(types):
+	case slices.Contains(types, ""):
 		return "", "the kernel does not say the type of each IOMMU group"
-	case identity > 0:
+	case identity:
 		return iommuPassthrough, ""
 	}
 	return iommuTranslated, ""
@@ -148,17 +141,12 @@ func iommuMode(f *facts.IOMMUFacts, tree *facts.PCIFacts) (mode, unknown string)
 // peerGroupTypes returns the types that decide: those of the groups of GPUs and NICs, or of all groups without
 // either. A GPU or NIC in no group is not translated, as with identity.
 func peerGroupTypes(groups []facts.IOMMUGroup, tree *facts.PCIFacts) []string {
-	all := make([]string, 0, len(groups))
 	byID := make(map[int]string, len(groups))
 	for _, group := range groups {
-		all = append(all, group.Type)
 		byID[group.ID] = group.Type
 	}
-	if tree == nil {
-		return all
-	}
 	var types []string
-	for _, d := range tree.Devices {
+	for _, d := range tree.All() {
 		switch {
 		case d.Kind != pci.KindGPU && d.Kind != pci.KindNIC:
 		case d.IOMMUGroup == nil:
@@ -168,7 +156,7 @@ func peerGroupTypes(groups []facts.IOMMUGroup, tree *facts.PCIFacts) []string {
 		}
 	}
 	if types == nil {
-		return all
+		return slices.Collect(maps.Values(byID))
 	}
 	return types
 }

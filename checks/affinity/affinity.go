@@ -131,10 +131,8 @@ func CPUsOf(f *facts.Facts, address string) string {
 	if node == nil || f.NUMA == nil {
 		return ""
 	}
-	for _, n := range f.NUMA.Nodes {
-		if n.ID == *node {
-			return n.CPUs
-		}
+	if n := facts.Find(f.NUMA.Nodes, func(n *facts.NUMANode) bool { return n.ID == *node }); n != nil {
+		return n.CPUs
 	}
 	return ""
 }
@@ -232,12 +230,9 @@ func PortRate(f *facts.Facts, device string, queuePairs int) (gbps float64, basi
 }
 
 func bondOf(f *facts.Facts, name string) *facts.Bond {
-	for i := range f.NICs.Bonds {
-		if b := &f.NICs.Bonds[i]; name != "" && b.Name == name && len(b.Members) > 1 && b.Mode != "active-backup" {
-			return b
-		}
-	}
-	return nil
+	return facts.Find(f.NICs.Bonds, func(b *facts.Bond) bool {
+		return name != "" && b.Name == name && len(b.Members) > 1 && b.Mode != "active-backup"
+	})
 }
 
 // slowestMember is the rate in Gb/s of the slowest link of a bond; 0 where none is known.

@@ -36,7 +36,7 @@ func collect(_ context.Context, g *gather.Gathering) error {
 	var allowed *big.Int
 	if status, err := g.Host.Text("/proc/self/status"); err == nil {
 		f.AllowedCPUs = host.Value(status, "Cpus_allowed_list")
-		if allowed, err = parseCPUList(f.AllowedCPUs); err != nil {
+		if allowed, err = ParseCPUList(f.AllowedCPUs); err != nil {
 			f.AllowedCPUs = ""
 		}
 	}
@@ -73,7 +73,7 @@ func readNode(g *gather.Gathering, id int, allowed *big.Int) facts.NUMANode {
 		}
 	}
 	read("cpus", "/cpulist", func(text string) error {
-		cpus, err := parseCPUList(text)
+		cpus, err := ParseCPUList(text)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", dir+"/cpulist", err)
 		}
@@ -95,8 +95,8 @@ const maxCPU = 1 << 16
 
 var errCPUList = errors.New("not a list of CPUs")
 
-// parseCPUList reads the kernel's list format, "0-15,64-79", as a set of bits.
-func parseCPUList(s string) (*big.Int, error) {
+// ParseCPUList reads the kernel's list format, "0-15,64-79", as a set of bits.
+func ParseCPUList(s string) (*big.Int, error) {
 	set := new(big.Int)
 	s = strings.TrimSpace(s)
 	if s == "" {
@@ -119,6 +119,35 @@ func parseCPUList(s string) (*big.Int, error) {
 	return set, nil
 }
 
+// ParseMask reads a set of CPUs in words of 32 bits, the highest first ("000000ff,ffff0000"). It is empty for anything else.
+func ParseMask(mask string) *big.Int {
+	set, ok := new(big.Int).SetString(strings.ReplaceAll(mask, ",", ""), 16)
+	if !ok || set.BitLen() > maxCPU || set.Sign() < 0 {
+		return new(big.Int)
+	}
+	return set
+}
+
+// CPUList writes a set of CPUs as the kernel does: "0-3,8".
+func CPUList(set *big.Int) string {
+	var list []string
+	for i := 0; i < set.BitLen(); i++ {
+		if set.Bit(i) == 0 {
+			continue
+		}
+		first := i
+		for set.Bit(i+1) == 1 {
+			i++
+		}
+		item := strconv.Itoa(first)
+		if i > first {
+			item += "-" + strconv.Itoa(i)
+		}
+		list = append(list, item)
+	}
+	return strings.Join(list, ",")
+}
+
 func common(a, b *big.Int) int {
 	n := 0
 	for _, word := range new(big.Int).And(a, b).Bits() {
@@ -129,8 +158,8 @@ func common(a, b *big.Int) int {
 
 // CommonCPUs counts the CPUs that are in both of two lists ("0-15,64-79").
 func CommonCPUs(a, b string) (int, bool) {
-	x, err1 := parseCPUList(a)
-	y, err2 := parseCPUList(b)
+	x, err1 := ParseCPUList(a)
+	y, err2 := ParseCPUList(b)
 	if err1 != nil || err2 != nil {
 		return 0, false
 	}

@@ -70,7 +70,7 @@ func TestParseCPUList(t *testing.T) {
 		"-1":             "<nil>",
 		"a-b":            "<nil>",
 	} {
-		got, err := parseCPUList(in)
+		got, err := ParseCPUList(in)
 		expect.That(t, (err == nil) == (got != nil) && got.Text(16) == want, "%q = %s, %v; want %s", in, got.Text(16), err, want)
 	}
 }
@@ -80,8 +80,8 @@ func FuzzCPUList(f *testing.F) {
 	f.Add("", "0")
 	f.Add("5-3,1", "999999999999")
 	f.Fuzz(func(t *testing.T, one, other string) {
-		a, errA := parseCPUList(one)
-		b, errB := parseCPUList(other)
+		a, errA := ParseCPUList(one)
+		b, errB := ParseCPUList(other)
 		if errA != nil || errB != nil {
 			return
 		}
@@ -89,4 +89,13 @@ func FuzzCPUList(f *testing.F) {
 		n := common(a, b)
 		expect.That(t, n == common(b, a) && n <= min(common(a, a), common(b, b)), "%q and %q have %d in common", one, other, n)
 	})
+}
+
+func TestCPUList(t *testing.T) {
+	for in, want := range map[string]string{"": "", "3": "3", "0,1,2,3,8": "0-3,8", "5,4,1": "1,4-5"} {
+		expect.Equal(t, want, CPUList(expect.Value(ParseCPUList(in))(t)), "%q", in)
+	}
+	for in, want := range map[string]string{"ff,00000000": "32-39", "3": "0-1", "": "", "x": "", "-1": ""} {
+		expect.Equal(t, want, CPUList(ParseMask(in)), "the mask %q", in)
+	}
 }

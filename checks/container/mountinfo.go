@@ -10,13 +10,11 @@ import (
 
 // Mount is one mount, a line of proc_pid_mountinfo(5).
 type Mount struct {
-	// Major and Minor are the number of the device, of stat(2).
-	Major, Minor int
 	// Root is the folder in the file system that is mounted, Mountpoint where.
 	Root, Mountpoint    string
 	Options, VFSOptions string
-	// FSType is the type of the file system, Source its device or server.
-	FSType, Source string
+	// FSType is the type of the file system.
+	FSType string
 }
 
 // ReadOnly reports whether a mount, or its whole file system, is read-only.
@@ -49,17 +47,10 @@ func parseMount(line string) (*Mount, error) {
 	if !found || len(fields) < 6 || len(behind) < 3 {
 		return nil, fmt.Errorf("line %q is no mount: it lacks fields", line)
 	}
-	major, minor, found := strings.Cut(fields[2], ":")
-	if !found {
-		return nil, fmt.Errorf("line %q is no mount: %q is no device number", line, fields[2])
-	}
-	m := &Mount{
+	return &Mount{
 		Root: unescapeMount(fields[3]), Mountpoint: unescapeMount(fields[4]), Options: fields[5],
-		FSType: unescapeMount(behind[0]), Source: unescapeMount(behind[1]), VFSOptions: behind[2],
-	}
-	m.Major, _ = strconv.Atoi(major) // The kernel writes nothing but numbers.
-	m.Minor, _ = strconv.Atoi(minor)
-	return m, nil
+		FSType: unescapeMount(behind[0]), VFSOptions: behind[2],
+	}, nil
 }
 
 // unescapeMount decodes what the kernel writes as a backslash and three octal digits (fs/seq_file.c, mangle_path).

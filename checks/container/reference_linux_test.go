@@ -40,8 +40,7 @@ func compare(t *testing.T, b []byte) int {
 	expect.Must(t, gotErr == nil && len(got) == len(want), "%d mounts (%v), want %d", len(got), gotErr, len(want))
 	for i, w := range want {
 		if g := *got[i]; g != (container.Mount{
-			Major: w.Major, Minor: w.Minor, Root: w.Root, Mountpoint: w.Mountpoint,
-			Options: w.Options, VFSOptions: w.VFSOptions, FSType: w.FSType, Source: w.Source,
+			Root: w.Root, Mountpoint: w.Mountpoint, Options: w.Options, VFSOptions: w.VFSOptions, FSType: w.FSType,
 		}) {
 			t.Errorf("mount %d is %+v, want %+v", i, g, *w)
 		}

@@ -371,11 +371,11 @@ func (f *GPUFacts) All() []GPU {
 
 // At is the GPU at an address; nil where none is known.
 func (f *GPUFacts) At(address string) *GPU {
-	return find(f.All(), func(g *GPU) bool { return g.Address == address })
+	return Find(f.All(), func(g *GPU) bool { return g.Address == address })
 }
 
-// find is the first element of a list that meets a condition; nil if there is none.
-func find[T any](list []T, holds func(*T) bool) *T {
+// Find is the first element of a list that meets a condition; nil if there is none.
+func Find[T any](list []T, holds func(*T) bool) *T {
 	for i := range list {
 		if holds(&list[i]) {
 			return &list[i]
@@ -630,7 +630,7 @@ func (l *LinkFacts) All() []Pair {
 // Between returns the path between two devices, named in either order, or nil
 // if there is no path.
 func (l *LinkFacts) Between(a, b string) *Pair {
-	return find(l.All(), func(p *Pair) bool { return p.A == a && p.B == b || p.A == b && p.B == a })
+	return Find(l.All(), func(p *Pair) bool { return p.A == a && p.B == b || p.A == b && p.B == a })
 }
 
 // Pair is the path between two devices. Each unordered pair is listed once, the
@@ -718,7 +718,7 @@ func (l *LinkFacts) Host(gpu string) *HostPath {
 	if l == nil {
 		return nil
 	}
-	return find(l.Hosts, func(h *HostPath) bool { return h.GPU == gpu })
+	return Find(l.Hosts, func(h *HostPath) bool { return h.GPU == gpu })
 }
 
 // P2PStatus is NVML's nvmlDeviceGetP2PStatus by capability index.

@@ -4,6 +4,7 @@
 package files
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // System is a file system; OS is that of this machine.
@@ -101,11 +104,7 @@ func Within[T any](ctx context.Context, silence time.Duration, operation func() 
 	}
 }
 
-const (
-	blockBytes = 256 << 10
-	// maxEmptyReads is how often in a row a read may return nothing, as in package bufio.
-	maxEmptyReads = 100
-)
+const blockBytes = 256 << 10
 
 // Reader reads from a file that may block forever. A read after an error returns the same error.
 type Reader struct {
@@ -127,7 +126,7 @@ func NewReader(ctx context.Context, from io.Reader, silence time.Duration, close
 func (r *Reader) Read(p []byte) (int, error) {
 	if len(r.rest) == 0 && r.err == nil {
 		var n int
-		n, r.err = Within(r.ctx, r.silence, func() (int, error) { return readSome(r.from, r.buffer) })
+		n, r.err = Within(r.ctx, r.silence, func() (int, error) { return io.ReadAtLeast(r.from, r.buffer, 1) })
 		r.rest = r.buffer[:n]
 	}
 	if len(r.rest) == 0 {
@@ -136,15 +135,6 @@ func (r *Reader) Read(p []byte) (int, error) {
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]
 	return n, nil
-}
-
-func readSome(from io.Reader, buffer []byte) (int, error) {
-	for range maxEmptyReads {
-		if n, err := from.Read(buffer); n > 0 || err != nil {
-			return n, err
-		}
-	}
-	return 0, io.ErrNoProgress
 }
 
 // Close closes the file. It does not wait for a read in progress.
@@ -171,4 +161,22 @@ func (r *ReaderAt) ReadAt(p []byte, offset int64) (int, error) {
 	buffer := make([]byte, len(p))
 	n, err := Within(r.ctx, r.silence, func() (int, error) { return r.from.ReadAt(buffer, offset) })
 	return copy(p, buffer[:n]), err
+}
+
+// maxZstdWindow bounds the memory of a decoder: larger windows need --long or --ultra.
+const maxZstdWindow = 64 << 20
+
+// IsZstd reports whether a stream begins with a frame of zstd, or one to skip (RFC 8878, 3.1).
+func IsZstd(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")) || len(head) > 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], []byte("\x2a\x4d\x18"))
+}
+
+// NewZstdReader returns a reader of what a stream holds, which decodes ahead in goroutines of its own.
+func NewZstdReader(r io.Reader, opts ...zstd.DOption) (*zstd.Decoder, error) {
+	return zstd.NewReader(r, append(opts, zstd.WithDecoderMaxMemory(maxZstdWindow), zstd.WithDecoderMaxWindow(maxZstdWindow))...)
+}
+
+// NewFrugalZstdReader returns one that decodes as it is read, in little memory.
+func NewFrugalZstdReader(r io.Reader) (*zstd.Decoder, error) {
+	return NewZstdReader(r, zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(1))
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -23,12 +24,9 @@ func (k *kernelLog) add(record []byte) {
 	if len(fields) < 3 || !KernelLogWanted(string(message)) {
 		return
 	}
-	var us int64
-	for _, c := range fields[2] {
-		if c < '0' || c > '9' || us > 1<<53 {
-			return
-		}
-		us = us*10 + int64(c-'0')
+	us, err := strconv.ParseUint(string(fields[2]), 10, 63)
+	if err != nil {
+		return
 	}
 	const perSecond = 1_000_000
 	fmt.Fprintf(&k.text, "%d.%06d %s\n", us/perSecond, us%perSecond, bytes.ToValidUTF8(message, []byte("?")))

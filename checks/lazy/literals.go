@@ -18,12 +18,8 @@ func (r *Regexp) literals() []literals {
 
 // May reports whether a text holds the literals that a match needs.
 func (r *Regexp) May(text string) bool {
-	for _, l := range r.literals() {
-		if !containsAny(text, l) {
-			return false
-		}
-	}
-	return true
+	held := func(l string) bool { return strings.Contains(text, l) }
+	return !slices.ContainsFunc(r.literals(), func(l literals) bool { return !slices.ContainsFunc(l, held) })
 }
 
 const (
@@ -83,8 +79,4 @@ func oneOfEach(alternatives []*syntax.Regexp) literals {
 		return nil
 	}
 	return all
-}
-
-func containsAny(s string, literals []string) bool {
-	return slices.ContainsFunc(literals, func(l string) bool { return strings.Contains(s, l) })
 }

@@ -55,7 +55,9 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 		return err
 	}
 	f := &facts.NICFacts{}
-	r.readAddresses(ctx)
+	if err := r.ask(ctx, AskAddresses, func(context.Context) (any, error) { return addresses() }, &r.addresses); err != nil {
+		r.Failed("interfaces.addresses", err)
+	}
 	r.readInterfaces(f, names)
 	r.readModules(f)
 	if f.RDMA, err = readPorts(g); errors.Is(err, fs.ErrNotExist) {
@@ -86,12 +88,6 @@ func (r *reader) ask(ctx context.Context, question string, by host.Answerer, ans
 	err := r.Host.AskBy(ctx, question, by, answer)
 	r.hangs = errors.Is(err, host.ErrSlow)
 	return err
-}
-
-func (r *reader) readAddresses(ctx context.Context) {
-	if err := r.ask(ctx, AskAddresses, func(context.Context) (any, error) { return addresses() }, &r.addresses); err != nil {
-		r.Failed("interfaces.addresses", err)
-	}
 }
 
 // readInterfaces reads all interfaces of hardware, and of the others those that a program is likely to take.
@@ -218,7 +214,7 @@ func (r *reader) bond(name string) facts.Bond {
 	dir := path.Join(interfaces, name, "bonding")
 	b := facts.Bond{Name: name, Source: dir}
 	text := func(file string) string { return r.Text("bonds."+file, dir+"/"+file) }
-	b.Mode, b.HashPolicy = firstWord(text("mode")), firstWord(text("xmit_hash_policy"))
+	b.Mode, b.HashPolicy = word.First(text("mode")), word.First(text("xmit_hash_policy"))
 	for member := range strings.FieldsSeq(text("slaves")) {
 		if !IsName(member) || len(b.Members) == maxMembers {
 			continue
@@ -266,12 +262,7 @@ func DeriveMTU(f *facts.NICFacts) {
 
 // interfaceOf is the interface of a port, nil if it is not known.
 func interfaceOf(f *facts.NICFacts, p *facts.RDMAPort) *facts.Interface {
-	for i := range f.Interfaces {
-		if n := &f.Interfaces[i]; n.Name == p.Netdev && n.Host == p.Host {
-			return n
-		}
-	}
-	return nil
+	return facts.Find(f.Interfaces, func(n *facts.Interface) bool { return n.Name == p.Netdev && n.Host == p.Host })
 }
 
 // readFlowControl reads the flow control of the interfaces of RoCE ports.
@@ -339,4 +330,19 @@ func (r *reader) congestionControl(dir string) []int {
 		}
 	}
 	return list
+}
+
+// The questions, as a recording names them.
+const (
+	// AskAddresses is answered with a map from the network interfaces of this network
+	// namespace to their IP addresses, "10.0.0.5/24".
+	AskAddresses = "addresses"
+	// AskFlowControl takes the name of an interface and is answered with a FlowControl.
+	AskFlowControl = "flow-control:"
+)
+
+// FlowControl is priority flow control of a network interface.
+type FlowControl struct {
+	// Priorities are those that have it, from 0.
+	Priorities []int `json:"priorities"`
 }

@@ -57,10 +57,7 @@ func readConfig(d *facts.PCIDevice, config []byte) configState {
 	all := func(part []byte, b byte) bool { return len(c) > 0 && bytes.Count(part, []byte{b}) == len(part) }
 	state := configState{offBus: all(c, 0xff), empty: all(c[:min(len(c), configHeader)], 0)}
 	d.OffBus = state.offBus
-	if state.offBus {
-		return state
-	}
-	if state.empty {
+	if state.offBus || state.empty {
 		return state
 	}
 	at := 0

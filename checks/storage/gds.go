@@ -59,7 +59,7 @@ func (r *reader) readModule(d *facts.GDS) {
 	if text, err := r.Host.Text(nvidiaFS + "/version"); err != nil {
 		r.Failed("gds.version", err)
 	} else {
-		d.Version = parseVersion(text)
+		d.Version = gdsVersion.First(text)
 	}
 	if b, err := r.Host.Read(nvidiaFS + "/modules"); err != nil {
 		r.Failed("gds.drivers", err)

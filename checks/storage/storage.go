@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/host"
+	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
 // Check is the check of the section "storage".
@@ -65,4 +68,73 @@ type reader struct{ gather.Section }
 func matching(names []string, most int, accept func(string) bool) []string {
 	list := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !accept(name) })
 	return list[:min(len(list), most)]
+}
+
+// readDrives reads the NVMe controllers (drivers/nvme/host/sysfs.c).
+func (r *reader) readDrives(f *facts.StorageFacts) {
+	names, err := r.Host.Dir(drives)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // Then the driver is not loaded.
+		r.Failed("drives", err)
+		return
+	}
+	f.Drives = []facts.NVMeDrive{}
+	for _, name := range matching(names, maxDrives, controller.MatchString) {
+		f.Drives = append(f.Drives, r.drive(name))
+	}
+}
+
+func (r *reader) drive(name string) facts.NVMeDrive {
+	dir := path.Join(drives, name)
+	text := func(file string) string { return r.Text("drives."+file, path.Join(dir, file)) }
+	d := facts.NVMeDrive{Name: name, Model: shown(text("model")), State: oneWord.FindString(text("state"))}
+	if address := text("address"); pci.IsAddress(address) { // Of fabrics, it is a network's.
+		d.Address = address
+	}
+	return d
+}
+
+func (r *reader) readArrays(f *facts.StorageFacts, names []string) {
+	f.Arrays = []facts.RAIDArray{}
+	for _, name := range matching(names, maxArrays, arrayName.MatchString) {
+		dir := path.Join(disks, name, "md")
+		state, err := r.Host.Text(dir + "/array_state")
+		if err != nil {
+			r.Missing("arrays.state", err) // Without the folder, it is no array.
+			continue
+		}
+		if state = oneWord.FindString(state); state != "clear" { // That of a device without an array.
+			f.Arrays = append(f.Arrays, r.array(name, dir, state))
+		}
+	}
+}
+
+func (r *reader) array(name, dir, state string) facts.RAIDArray {
+	text := func(file string) string { return r.Text("arrays."+file, path.Join(dir, file)) }
+	a := facts.RAIDArray{Name: name, State: state, Level: oneWord.FindString(text("level")), Sync: oneWord.FindString(text("sync_action"))}
+	disks, _, _ := strings.Cut(text("raid_disks"), " ") // While it is reshaped: "5 (4)".
+	a.Disks, _ = smallNumber(disks)
+	if n, ok := smallNumber(text("degraded")); ok {
+		a.Degraded = &n
+	}
+	if percent, ok := progress(text("sync_completed")); ok {
+		a.SyncPercent = &percent
+	}
+	a.Members = r.members(dir)
+	return a
+}
+
+func (r *reader) members(dir string) []facts.RAIDMember {
+	entries, err := r.Host.Dir(dir)
+	if err != nil {
+		r.Missing("arrays.members", err)
+		return nil
+	}
+	list := []facts.RAIDMember{}
+	for _, entry := range matching(entries, maxMembers, func(name string) bool {
+		return strings.HasPrefix(name, "dev-") && deviceName.MatchString(name[len("dev-"):])
+	}) {
+		state := r.Text("arrays.members.state", path.Join(dir, entry, "state"))
+		list = append(list, facts.RAIDMember{Device: strings.TrimPrefix(entry, "dev-"), State: memberStates.FindString(state)})
+	}
+	return list
 }

@@ -69,12 +69,5 @@ func parseModules(b []byte) map[string]string {
 	return drivers
 }
 
+// gdsVersion is /proc/driver/nvidia-fs/version: "version: 2.17" (nvfs_version_show).
 var gdsVersion = lazy.New(`^version: (\d{1,5}\.\d{1,5}(?:\.\d{1,5})?)$`)
-
-// parseVersion reads /proc/driver/nvidia-fs/version: "version: 2.17" (nvfs_version_show).
-func parseVersion(s string) string {
-	if m := gdsVersion.FindStringSubmatch(strings.TrimSpace(s)); m != nil {
-		return m[1]
-	}
-	return ""
-}

@@ -13,7 +13,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/therootcompany/xz"
@@ -165,26 +164,14 @@ func zipProblem(f *zip.File) problem {
 	return problem{}
 }
 
-// isTar reports whether a file begins with the head of a member of a tar archive:
-// its checksum, which all forms have, fits. It is the sum of the head's bytes with
-// blanks in its own place (POSIX.1-1988, ustar).
+// isTar reports whether a file begins with the head of a member of a tar archive: its checksum fits. What follows the head may be cut.
 func isTar(head []byte) bool {
-	const headSize, sumAt, sumEnd = 512, 148, 156
+	const headSize = 512 // POSIX.1-1988, ustar.
 	if len(head) < headSize {
 		return false
 	}
-	said, err := strconv.ParseInt(strings.Trim(string(head[sumAt:sumEnd]), " \x00"), 8, 64)
-	if err != nil {
-		return false
-	}
-	unsigned, signed := int64(0), int64(0) // Old archives add signed bytes.
-	for i, b := range head[:headSize] {
-		if i >= sumAt && i < sumEnd {
-			b = ' '
-		}
-		unsigned, signed = unsigned+int64(b), signed+int64(int8(b))
-	}
-	return said == unsigned || said == signed
+	_, err := tar.NewReader(bytes.NewReader(head)).Next()
+	return err == nil || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // tar reads the members of a tar archive.

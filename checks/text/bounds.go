@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -75,7 +76,7 @@ func (t *intake) problemOf(err error) problem {
 	case errors.Is(err, ErrDeadline), errors.Is(err, context.DeadlineExceeded):
 		return problem{ErrDeadline.Error(), facts.UnreadTime}
 	}
-	return problem{cause(err), facts.UnreadError}
+	return problem{gather.Cause(err), facts.UnreadError}
 }
 
 // full reports whether no further text is taken.

@@ -198,10 +198,6 @@ func (t *intake) ended(ctx context.Context) (bool, error) {
 	return t.stopped != nil, nil
 }
 
-func (t *intake) stat(ctx context.Context, path string) (fs.FileInfo, error) {
-	return files.Within(ctx, t.options.Silence, func() (fs.FileInfo, error) { return t.options.Files.Stat(path) })
-}
-
 // path reads a file, a folder or standard input.
 func (t *intake) path(ctx context.Context, path string) error {
 	if ended, err := t.ended(ctx); err != nil {
@@ -218,7 +214,7 @@ func (t *intake) path(ctx context.Context, path string) error {
 		defer r.Close()
 		return t.stream(ctx, text{name: "standard input", from: r, list: &t.beyond})
 	}
-	info, err := t.stat(ctx, path)
+	info, err := files.Within(ctx, t.options.Silence, func() (fs.FileInfo, error) { return t.options.Files.Stat(path) })
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && t.alone != "":
 		return fmt.Errorf("%s: no such file", path)
@@ -238,7 +234,7 @@ func (t *intake) unreadable(ctx context.Context, list *listing, name string, err
 	if _, cancelled := t.ended(ctx); cancelled != nil {
 		return cancelled
 	}
-	t.failed = cmp.Or(t.failed, fmt.Errorf("not read: %s", cause(err)))
+	t.failed = cmp.Or(t.failed, fmt.Errorf("not read: %s", gather.Cause(err)))
 	list.pass(name, t.problemOf(err))
 	return nil
 }
@@ -283,14 +279,6 @@ func (t *intake) file(ctx context.Context, path, shown string, mode fs.FileMode,
 	r := files.NewReader(ctx, f, silence, f.Close)
 	defer r.Close()
 	return t.stream(ctx, text{name: shown, from: r, list: list})
-}
-
-// cause leaves the name out of an error of the file system.
-func cause(err error) string {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err.Error()
-	}
-	return err.Error()
 }
 
 // found is what a folder holds.
@@ -502,6 +490,6 @@ func (t *intake) brokenOff(err error) {
 	if told.Problem, told.Unread = p.why, p.unread; told.Bytes > 0 {
 		told.Problem = "not read beyond its first " + parse.Size(told.Bytes) + ": " + p.why
 	} else {
-		t.failed = cmp.Or(t.failed, fmt.Errorf("not read: %s", cause(err)))
+		t.failed = cmp.Or(t.failed, fmt.Errorf("not read: %s", gather.Cause(err)))
 	}
 }

@@ -297,7 +297,7 @@ func (r *Result) conclude(state *ending) {
 	}
 	r.Exited, r.Code, r.Signal = state.exited, state.code, state.signal
 	if r.Code == 2 && !r.Finished {
-		r.Signal = caughtSignal([]byte(r.Stderr))
+		r.Signal = runtimeSignal.First(r.Stderr)
 	}
 }
 
@@ -311,14 +311,6 @@ type ending struct {
 // runtimeSignal is how the Go runtime begins its report of a fatal signal: "SIGSEGV: segmentation violation" or
 // "[signal SIGSEGV: ..." (runtime, fatalsignal and printpanics).
 var runtimeSignal = lazy.New(`(?m)^(?:\[signal )?(SIG[A-Z]{2,6}):? `)
-
-// caughtSignal returns the signal that the Go runtime says ended a program, or "".
-func caughtSignal(stderr []byte) string {
-	if m := runtimeSignal.Get().FindSubmatch(stderr); m != nil {
-		return string(m[1])
-	}
-	return ""
-}
 
 // family are the children that this process has started.
 var family struct {

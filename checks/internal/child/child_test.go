@@ -414,7 +414,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-func TestCaughtSignal(t *testing.T) {
+func TestRuntimeSignal(t *testing.T) {
 	for _, tt := range []struct{ stderr, want string }{
 		{"", ""},
 		{"SIGSEGV: segmentation violation\nPC=0x46 m=0 sigcode=1 addr=0x0\nsignal arrived during cgo execution\n", "SIGSEGV"},
@@ -422,6 +422,6 @@ func TestCaughtSignal(t *testing.T) {
 		{"noise\nSIGABRT: abort\nPC=0x7f\n", "SIGABRT"},
 		{"the library ignores SIGSEGV: always\n", ""},
 	} {
-		expect.Equal(t, tt.want, caughtSignal([]byte(tt.stderr)), "caughtSignal(%q)", tt.stderr)
+		expect.Equal(t, tt.want, runtimeSignal.First(tt.stderr), "the signal in %q", tt.stderr)
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // NVML's numbers and gpudoctor's words for them. The numbers are those of nvml.h 13.
@@ -77,22 +79,14 @@ func unhealthy(mask uint32) []string {
 // address turns NVML's bus id ("00000000:3B:00.0") into the kernel's form ("0000:3b:00.0"); "" for what is no address, and
 // for the all-zero or all-ones one of a hidden device.
 func address(busID string) string {
-	parts := strings.FieldsFunc(busID, func(r rune) bool { return r == ':' || r == '.' })
-	if len(parts) != 4 || strings.Count(busID, ":") != 2 {
+	a := facts.Address(busID)
+	if !wholeAddress.MatchString(busID) || a == "0000:00:00.0" || strings.HasSuffix(a, ":ff:1f.7") {
 		return ""
 	}
-	var n [4]uint64
-	for i, bits := range []int{32, 8, 5, 3} { // domain, bus, device, function
-		var err error
-		if n[i], err = strconv.ParseUint(parts[i], 16, bits); err != nil {
-			return ""
-		}
-	}
-	if n == [4]uint64{} || n[1] == 0xff && n[2] == 0x1f && n[3] == 7 {
-		return ""
-	}
-	return fmt.Sprintf("%04x:%02x:%02x.%x", n[0], n[1], n[2], n[3])
+	return a
 }
+
+var wholeAddress = lazy.New(`^[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7]$`)
 
 // fieldNumber reads the value of a field (nvmlValue_t, a union) by its type (nvmlValueType_t). The fields that are
 // queried are unsigned.

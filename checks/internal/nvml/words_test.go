@@ -2,10 +2,8 @@ package nvml
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
@@ -139,18 +137,6 @@ func FuzzAddress(f *testing.F) {
 		expect.That(t, kernelForm.MatchString(got), "address(%q) = %q, which is no address", s, got)
 		expect.Equal(t, got, address(got), "address(%q)", got)
 	})
-}
-
-// TestKept checks that a child cannot make the answer grow without end.
-func TestKept(t *testing.T) {
-	var a Answer
-	for i := range 2 * maxDevices {
-		a.take(fmt.Appendf(nil, `{"device":{"index":%d},"p2p":[%s{"a":"x"}]}`, i, strings.Repeat(`{"a":"x"},`, maxDevices)))
-	}
-	a.take(fmt.Appendf(nil, `{"driver":{"version":"%0*d"}}`, maxPiece, 0))
-	d, p := len(a.Devices), len(a.P2P)
-	expect.That(t, d != 0 && d <= maxDevices && p <= maxDevices*maxDevices, "%d devices and %d pairs are kept", d, p)
-	expect.That(t, len(a.Driver.Version) == 0, "a piece that is too large is kept")
 }
 
 func FuzzPieces(f *testing.F) {

@@ -218,7 +218,7 @@ func (g *group) take(e event, done func(m *member, x message) bool) {
 		return
 	}
 	x, ok := decode(e.raw)
-	if m.garbled || !ok || x.Number != m.number+1 || !g.owns(m, x.Rank) || x.Number > maxMessages {
+	if m.garbled || !ok || x.Number != m.number+1 || !g.owns(m, x.Rank) {
 		m.garbled = true
 		g.fail(m, drive.Failure{Outcome: probe.Unknown, Cause: probe.CauseProtocol, Reason: "messages from the process were lost or garbled"}, true)
 		return
@@ -241,9 +241,6 @@ func (g *group) take(e event, done func(m *member, x message) bool) {
 		r.answered = true
 	}
 }
-
-// maxMessages bounds the messages of one process: a rank sends two for each step.
-const maxMessages = 1 << 14
 
 func (g *group) owns(m *member, rank int) bool {
 	return rank >= 0 && rank < len(g.ranks) && g.ranks[rank].member == m

@@ -42,7 +42,6 @@ const (
 const (
 	StageLibrary = "load library"
 	StageInit    = "cuInit" // CUDA's; that of HIP is called hipInit.
-	StageInitHIP = "hipInit"
 )
 
 // Library is a driver's library.

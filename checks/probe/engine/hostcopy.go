@@ -120,7 +120,7 @@ func (e *engine) hostCopy(t *probe.Transfer, g *gpu, b []byte) error {
 	} else {
 		t.Verified = "host"
 		if c := drive.CompareHost(b, s); c.Bad > 0 {
-			t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = probe.Corrupt, int64(8*c.Bad), new(int64(8*c.First)), nil, foundOther
+			t.Outcome, t.BadBytes, t.FirstBad, t.GBps, t.Found = probe.Corrupt, int64(8*c.Bad), new(int64(8*c.First)), nil, drive.FoundOther
 			t.Reason = fmt.Sprintf("%d of %d bytes in host memory differ from the GPU's memory", t.BadBytes, n)
 		}
 	}

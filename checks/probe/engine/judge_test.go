@@ -126,11 +126,11 @@ func TestParts(t *testing.T) {
 		faults, found, reason string
 		first, last           int64 // In 2 MiB, which the first copy of the simulated GPUs moves; -1 where nothing of it is wrong.
 	}{
-		{"zeros@0>1", foundZeros, "all %d bytes are wrong: the destination holds zeros", 0, 1<<21 - 1},
-		{"dropped@0>1", foundPoison, "all %d bytes are wrong: the destination still holds its previous data", 0, 1<<21 - 1},
-		{"missing-part@0>1", foundPoison, "the bytes 524288 to 1048575 of %d are wrong: the destination still holds its previous data", 1 << 19, 1<<20 - 1},
-		{"corrupt-first-page@0>1", foundOther, "the bytes 0 to 4095 of %d are wrong: the destination holds other data", 0, 4095},
-		{"corrupt-word@0>1", foundOther, "of %d are wrong: the destination holds other data", 1<<21 - 8, 1<<21 - 1},
+		{"zeros@0>1", drive.FoundZeros, "all %d bytes are wrong: the destination holds zeros", 0, 1<<21 - 1},
+		{"dropped@0>1", drive.FoundPoison, "all %d bytes are wrong: the destination still holds its previous data", 0, 1<<21 - 1},
+		{"missing-part@0>1", drive.FoundPoison, "the bytes 524288 to 1048575 of %d are wrong: the destination still holds its previous data", 1 << 19, 1<<20 - 1},
+		{"corrupt-first-page@0>1", drive.FoundOther, "the bytes 0 to 4095 of %d are wrong: the destination holds other data", 0, 4095},
+		{"corrupt-word@0>1", drive.FoundOther, "of %d are wrong: the destination holds other data", 1<<21 - 8, 1<<21 - 1},
 		{"spoiled-source@0>1", foundSource, "of %d are wrong: the copy changed its source", 1 << 20, 1<<20 + 7},
 		{"overrun@0>1", foundOverrun, "8 bytes beside the destination were changed", -1, -1},
 	} {

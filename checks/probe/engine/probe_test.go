@@ -193,7 +193,7 @@ func TestHIP(t *testing.T) {
 	t.Run("no GPU", func(t *testing.T) {
 		t.Parallel()
 		r := simulateAPI(t, drive.HIP, probe.Quick, "0", "", nil)
-		expect.That(t, r.Outcome == probe.Unknown && r.Stage == drive.StageInitHIP && strings.Contains(r.Reason, "HIP offers no GPU to this process"), "outcome %s in %q: %s", r.Outcome, r.Stage, r.Reason)
+		expect.That(t, r.Outcome == probe.Unknown && r.Stage == "hipInit" && strings.Contains(r.Reason, "HIP offers no GPU to this process"), "outcome %s in %q: %s", r.Outcome, r.Stage, r.Reason)
 	})
 	// Where there are both libraries, that one counts which has GPUs.
 	t.Run("CUDA without a GPU beside HIP", func(t *testing.T) {

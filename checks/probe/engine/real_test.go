@@ -78,7 +78,7 @@ func TestRealHIP(t *testing.T) {
 		expect.LacksTool(t, "libamdhip64.so.5 is not installed here")
 	}
 	r := expect.Value(Run(t.Context(), Options{Mode: probe.Quick, API: drive.HIP}))(t)
-	if r.Outcome != probe.Unknown || r.API != drive.HIP || r.Stage != drive.StageInitHIP || !strings.HasPrefix(r.Reason, "HIP offers no GPU to this process: hipInit: ") || len(r.Transfers) > 0 || r.Signal != "" {
+	if r.Outcome != probe.Unknown || r.API != drive.HIP || r.Stage != "hipInit" || !strings.HasPrefix(r.Reason, "HIP offers no GPU to this process: hipInit: ") || len(r.Transfers) > 0 || r.Signal != "" {
 		t.Errorf("outcome %s of %q in %q, signal %q: %s", r.Outcome, r.API, r.Stage, r.Signal, r.Reason)
 	}
 	expect.That(t, strings.HasSuffix(filepath.Dir(r.Library), filepath.Dir(found[0])), "loaded %q, want the one of %s", r.Library, found[0])

@@ -118,7 +118,6 @@ type session struct {
 	suspects [][2]string
 	lost     []string // GPUs that could not be made ready.
 	useless  int      // How many processes a transfer made useless.
-	kept     int      // Bytes of the messages of all processes.
 	rounds   int      // How often slow transfers were timed again.
 	// users are those that were seen on a GPU when a transfer was slow, by address.
 	// The goroutine that answers the child writes both.
@@ -139,7 +138,6 @@ type session struct {
 	garbled bool             // A message was lost, repeated or malformed.
 	ended   bool             // It came to its end; whole says that nothing is left to do.
 	whole   bool
-	judged  int  // How often it asked which transfers are slow.
 	failed  bool // It said that it cannot go on; its last word may still come.
 	busy    chan any
 	stop    context.CancelFunc // Ends it.
@@ -150,7 +148,7 @@ func (s *session) child(ctx context.Context, resumed bool) (again bool, err erro
 	life, stop := context.WithCancel(ctx)
 	defer stop()
 	s.resumed, s.stage, s.asking, s.steps, s.under, s.ended, s.whole = resumed, "", false, nil, nil, false, false
-	s.number, s.garbled, s.failed, s.asked, s.judged = 0, false, false, false, 0
+	s.number, s.garbled, s.failed, s.asked = 0, false, false, false
 	s.busy, s.stop, s.ctx = make(chan any, 1), stop, life
 	result, err := child.Run(life, child.Spec{
 		Task: probeTask,
@@ -203,31 +201,10 @@ func (s *session) preparing() bool {
 	return s.stage != stageCleanup && !slices.Contains(reportOrder, s.stage)
 }
 
-// Bounds of what is kept of the messages, which a library in the process may write without end. One has 300 to 500 bytes, and
-// up to 20 KiB where it holds the words of a compiler; a full probe of 16 GPUs sends 3 MB.
-const (
-	maxMessage = 64 << 10
-	maxKept    = 16 << 20
-	// The largest machine has 72 GPUs (GB200 NVL72): 5112 pairs, all under way at once in one test.
-	maxDevices   = 256
-	maxPeers     = maxDevices * maxDevices
-	maxUnder     = 1 << 13
-	maxTransfers = 1 << 16
-)
-
-// full reports whether a message is of something of which there is already as much as there can be.
-func (s *session) full(m *message) bool {
-	r := s.report
-	return m.Device != nil && len(r.Devices) >= maxDevices || m.Peer != nil && len(r.Peers) >= maxPeers ||
-		m.Step != nil && len(s.steps) >= maxDevices || m.Begin != nil && len(s.under) >= maxUnder ||
-		m.Transfer != nil && len(r.Transfers) >= maxTransfers || m.Stage != "" && len(r.Stages) >= maxDevices
-}
-
 func (s *session) receive(raw json.RawMessage) {
 	var m message
-	s.kept += len(raw)
-	if s.garbled || len(raw) > maxMessage || s.kept > maxKept || json.Unmarshal(raw, &m) != nil ||
-		m.Number != s.number+1 || !m.known() || s.asked && m.Await || m.Judge && !s.mayAsk() || s.full(&m) || s.ended && (m.Ended == nil || !s.failed) {
+	if s.garbled || json.Unmarshal(raw, &m) != nil || m.Number != s.number+1 || !m.known() ||
+		s.asked && m.Await || m.Judge && s.options.Slow == nil || s.ended && (m.Ended == nil || !s.failed) {
 		// What follows cannot be trusted to be whole.
 		s.garbled = true
 		s.stop()
@@ -235,12 +212,6 @@ func (s *session) receive(raw json.RawMessage) {
 	}
 	s.number = m.Number
 	s.take(m)
-}
-
-// mayAsk is how often a child may ask which transfers are slow: once, and after each repetition.
-func (s *session) mayAsk() bool {
-	s.judged++
-	return s.options.Slow != nil && s.judged <= maxRounds+1
 }
 
 // known reports whether the outcomes in a message are among those that exist.

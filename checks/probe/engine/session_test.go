@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -185,45 +184,6 @@ func blamed(t *testing.T, r *probe.Report, want bool, what string) {
 	got := r.Outcome.Failed() || slices.ContainsFunc(r.Transfers, func(t probe.Transfer) bool { return t.Outcome.Failed() })
 	expect.That(t, got == want, "%s: the driver is blamed: %t, want %t (%s, %s)", what, got, want, r.Outcome, r.Reason)
 	expect.That(t, !sound(r), "%s: the report is sound", what)
-}
-
-// TestKept checks that a child whose messages are all valid cannot make the report grow without end, and that what it
-// costs to take each does not grow with what was taken.
-func TestKept(t *testing.T) {
-	t.Parallel()
-	for name, next := range map[string]func(i int) message{
-		"devices": func(i int) message {
-			return message{Device: &probe.Device{Address: fmt.Sprint(i), Outcome: probe.Unknown}}
-		},
-		"peers": func(i int) message { return message{Peer: &probe.Peer{Source: fmt.Sprint(i)}} },
-		"begins": func(i int) message {
-			return message{Begin: &probe.Transfer{Test: probe.TestCopy, Source: fmt.Sprint(i)}}
-		},
-		"transfers": func(i int) message {
-			return message{Transfer: &probe.Transfer{Test: probe.TestCopy, Source: fmt.Sprint(i), Outcome: probe.Corrupt, Reason: strings.Repeat("x", 200)}}
-		},
-		"steps":       func(i int) message { return message{Step: &step{GPU: fmt.Sprint(i)}} },
-		"stages":      func(i int) message { return message{Stage: fmt.Sprint(i)} },
-		"one message": func(int) message { return message{SMTests: strings.Repeat("x", maxMessage)} },
-		"awaits":      func(int) message { return message{Await: true} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newSession(Options{})
-			s.ctx, s.stop = t.Context(), func() {}
-			for i := range 1 << 17 { // As many as package child lets through.
-				m := next(i)
-				m.Number = i + 1
-				raw := expect.Value(json.Marshal(m))(t)
-				if s.receive(raw); s.garbled {
-					break
-				}
-			}
-			r := s.report
-			n := len(r.Devices) + len(r.Peers) + len(r.Transfers) + len(s.under) + len(s.steps) + len(r.Stages)
-			expect.That(t, s.garbled && n <= maxTransfers && s.kept <= maxKept+maxMessage*2, "%d things and %d bytes are kept, and it goes on: %t", n, s.kept, !s.garbled)
-		})
-	}
 }
 
 // FuzzSession checks the same for streams that are mixed up at random: whatever comes, a report is sound only if it

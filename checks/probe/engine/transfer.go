@@ -306,21 +306,18 @@ func noteWrong(t *probe.Transfer, n uint64, c drive.Comparison, found string) {
 
 // What was found instead of the data.
 const (
-	foundPoison  = drive.FoundPoison
-	foundZeros   = drive.FoundZeros
 	foundForeign = "foreign"
-	foundOther   = drive.FoundOther
 	foundSource  = "source"
 	foundOverrun = "overrun"
 )
 
 var foundWords = map[string]string{
-	foundPoison:  "the destination still holds its previous data",
-	foundZeros:   "the destination holds zeros",
-	foundForeign: "the destination holds data of another transfer",
-	foundOther:   "the destination holds other data",
-	foundSource:  "the copy changed its source",
-	foundOverrun: "beside the destination were changed",
+	drive.FoundPoison: "the destination still holds its previous data",
+	drive.FoundZeros:  "the destination holds zeros",
+	foundForeign:      "the destination holds data of another transfer",
+	drive.FoundOther:  "the destination holds other data",
+	foundSource:       "the copy changed its source",
+	foundOverrun:      "beside the destination were changed",
 }
 
 // found says what stands where the pattern should be.
@@ -329,7 +326,7 @@ func (e *engine) found(c drive.Comparison) string {
 	switch {
 	case c.Bad == 0:
 		return foundOverrun
-	case found == foundOther && slices.ContainsFunc(e.seeds, func(s uint64) bool { return drive.PatternWord(s, c.First) == c.Word }):
+	case found == drive.FoundOther && slices.ContainsFunc(e.seeds, func(s uint64) bool { return drive.PatternWord(s, c.First) == c.Word }):
 		return foundForeign
 	}
 	return found

@@ -102,7 +102,7 @@ func (r *rocmBandwidthReport) name(n int) string {
 
 // matrix reads the matrix below a title.
 func (r *rocmBandwidthReport) matrix(s *parse.Sink, in *parse.Lines) {
-	benchmark.Matrix(in, func(row, column, cell string, l parse.Line) {
+	benchmark.Matrix(in, benchmark.IsNumber, func(row, column, cell string, l parse.Line) {
 		from, to := parse.Number(row), parse.Number(column)
 		if r.bench == nil {
 			if p := gpuPair(s, r.at[from], r.at[to], l); p != nil && r.table != "" {

@@ -15,7 +15,7 @@ var rocmSMITopologyKind = &parse.Kind{
 	Anchors: []string{"between two GPUs ="},
 	Begins:  parse.BeginsLike(rocmSMIMatrix),
 	Read: func(s *parse.Sink, in *parse.Lines) {
-		readMatrix(s, in, rocmSMIMatrix, rocmSMINames, func(_ int, text string, l parse.Line) string {
+		readMatrix(s, in, rocmSMIMatrix, func(_ int, text string, l parse.Line) string {
 			number, ok := strings.CutPrefix(text, "GPU")
 			if !ok || parse.Number(number) >= gpuMax {
 				return ""
@@ -25,10 +25,7 @@ var rocmSMITopologyKind = &parse.Kind{
 	},
 }
 
-var (
-	rocmSMIMatrix = lazy.New(`^\s*=+ (Weight|Hops|Link Type|Link accessibility) between two GPUs =+\s*$`)
-	rocmSMINames  = lazy.New(`^\s*(?:GPU\d{1,3}\s*)+$`)
-)
+var rocmSMIMatrix = lazy.New(`^\s*=+ (Weight|Hops|Link Type|Link accessibility) between two GPUs =+\s*$`)
 
 // rocmSMILineKind are the lines of rocm-smi by GPU: "GPU[0]  : GFX Version: gfx90a".
 var rocmSMILineKind = &parse.Kind{

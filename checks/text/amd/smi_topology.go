@@ -5,6 +5,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/text/benchmark"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -15,9 +16,9 @@ var smiTopologyKind = &parse.Kind{
 	Anchors: []string{"ACCESS TABLE", "WEIGHT TABLE", "HOPS TABLE", "LINK TYPE TABLE", "NUMA BW TABLE", "COHERANCY TABLE", "ATOMICS TABLE", "DMA TABLE", "DIRECTIONAL TABLE"},
 	Begins:  parse.BeginsLike(smiTopologyTitle),
 	Read: func(s *parse.Sink, in *parse.Lines) {
-		readMatrix(s, in, smiTopologyTitle, smiTopologyNames, func(column int, text string, l parse.Line) string {
-			address := facts.Address(text)
-			if column >= 0 {
+		readMatrix(s, in, smiTopologyTitle, func(column int, name string, l parse.Line) string {
+			address := facts.Address(name)
+			if address != "" {
 				gpuAt(s, column, address, l)
 			}
 			return address
@@ -25,43 +26,24 @@ var smiTopologyKind = &parse.Kind{
 	},
 }
 
-var (
-	smiTopologyTitle = lazy.New(`^\s*([A-Z][A-Z -]*) TABLE:?\s*$`)
-	smiTopologyNames = lazy.New(`^\s*(?:[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]\s*)+$`)
-)
+var smiTopologyTitle = lazy.New(`^\s*([A-Z][A-Z -]*) TABLE:?\s*$`)
 
-// readMatrix takes one matrix: its title, the names above its columns and its rows. gpu gives the GPU
-// of a name, at the head of a column, or, for -1, of a row; it is empty for another word.
-func readMatrix(s *parse.Sink, in *parse.Lines, title, names *lazy.Regexp, gpu func(column int, text string, l parse.Line) string) {
+// readMatrix takes one matrix: its title, the names above its columns and its rows. gpu gives the GPU of the name
+// above a column; it is empty for another word.
+func readMatrix(s *parse.Sink, in *parse.Lines, title *lazy.Regexp, gpu func(column int, name string, l parse.Line) string) {
 	first, _ := in.Next()
-	table := title.FindStringSubmatch(first.Text)[1]
-	head, ok := in.Peek()
-	if !ok || !names.MatchString(head.Text) {
-		return
-	}
-	in.Next()
-	columns := strings.Fields(head.Text)
-	columns = columns[:min(len(columns), gpuMax)]
-	for i, name := range columns {
-		columns[i] = gpu(i, name, head)
-	}
-	for range columns {
-		l, ok := in.Peek()
-		cells := strings.Fields(l.Text)
-		if !ok || len(cells) < 2 {
-			return
-		}
-		row := gpu(-1, cells[0], l)
-		if row == "" {
-			return
-		}
-		in.Next()
-		for i, cell := range cells[1:min(len(cells), len(columns)+1)] {
-			if p := gpuPair(s, row, columns[i], l); p != nil {
-				setCell(p, table, cell)
-			}
+	head, _ := in.Peek()
+	table, gpus := title.FindStringSubmatch(first.Text)[1], make(map[string]string)
+	for i, name := range strings.Fields(head.Text) {
+		if i < gpuMax {
+			gpus[name] = gpu(i, name, head)
 		}
 	}
+	benchmark.Matrix(in, func(name string) bool { return gpus[name] != "" }, func(row, column, cell string, l parse.Line) {
+		if p := gpuPair(s, gpus[row], gpus[column], l); p != nil {
+			setCell(p, table, cell)
+		}
+	})
 }
 
 // setCell notes what one cell of a matrix says about a pair.

@@ -33,7 +33,7 @@ func affinityKind() *parse.Kind {
 			if m == nil {
 				return false
 			}
-			list := cmp.Or(m[1], cpuList(cpuSet(m[2])))
+			list := cmp.Or(m[1], spacedCPUs(m[2]))
 			if n, ok := affinity.CommonCPUs(list, list); !ok || n == 0 {
 				return false
 			}
@@ -53,9 +53,8 @@ var cpuBindForm = lazy.New(`\bcpu-bind=MASK - (\S+), task +\d+ +\d+ \[\d+\]: mas
 
 // bound adds the CPUs of a task to those of the others: what none of them may use, no rank uses.
 func bound(s *parse.Sink, l parse.Line, tasks *big.Int, mask string) {
-	cpus, _ := new(big.Int).SetString(mask, 16)
 	f := s.NUMA()
-	f.AllowedCPUs = cpuList(tasks.Or(tasks, cpus))
+	f.AllowedCPUs = affinity.CPUList(tasks.Or(tasks, affinity.ParseMask(mask)))
 	s.Told("numa.allowed_cpus", f.AllowedCPUs, l)
 }
 

@@ -3,12 +3,12 @@ package host
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -152,7 +152,7 @@ func numactlRead(s *parse.Sink, in *parse.Lines) {
 		case m == nil:
 			return numactlDistance.MatchString(l.Text)
 		case m[2] == "cpus":
-			s.NUMANode(parse.Number(m[1]), cpuList(cpuSet(m[3])), l)
+			s.NUMANode(parse.Number(m[1]), spacedCPUs(m[3]), l)
 		case m[2] == "size":
 			n := s.NUMANode(parse.Number(m[1]), "", l)
 			n.MemoryBytes = cmp.Or(n.MemoryBytes, int64(parse.Number(strings.TrimSuffix(m[3], " MB")))<<20)
@@ -161,37 +161,13 @@ func numactlRead(s *parse.Sink, in *parse.Lines) {
 	})
 }
 
-const maxCPUs = 1 << 16
-
-// cpuSet reads CPUs that stand one by one: "0 1 2 3 8".
-func cpuSet(text string) *big.Int {
-	set := new(big.Int)
-	for word := range strings.FieldsSeq(text) {
-		if n := parse.Optional(word); n != nil && *n >= 0 && *n < maxCPUs {
-			set.SetBit(set, *n, 1)
-		}
+// spacedCPUs is a list of CPUs that stand one by one, "0 1 2 3 8", as the kernel writes it; empty for anything else.
+func spacedCPUs(text string) string {
+	set, err := affinity.ParseCPUList(strings.Join(strings.Fields(text), ","))
+	if err != nil {
+		return ""
 	}
-	return set
-}
-
-// cpuList writes a set of CPUs as the kernel does: "0-3,8".
-func cpuList(set *big.Int) string {
-	var list []string
-	for i := 0; i < set.BitLen(); i++ {
-		if set.Bit(i) == 0 {
-			continue
-		}
-		first := i
-		for set.Bit(i+1) == 1 {
-			i++
-		}
-		item := strconv.Itoa(first)
-		if i > first {
-			item += "-" + strconv.Itoa(i)
-		}
-		list = append(list, item)
-	}
-	return strings.Join(list, ",")
+	return affinity.CPUList(set)
 }
 
 // unameKind is uname -a.

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/checks/text/host"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
@@ -139,12 +138,6 @@ func TestHostGuest(t *testing.T) {
 	expect.That(t, v != nil && v.Guest && v.Kind == "kvm", "got %+v", v)
 	f = texttest.Parse("lspci.txt", "\tFlags: bus master, fast devsel, latency 0\n")
 	expect.That(t, f.Host == nil, "a device's flags are no processor's: %+v", f.Host)
-}
-
-func TestCPUList(t *testing.T) {
-	for in, want := range map[string]string{"": "", "3": "3", "0 1 2 3 8": "0-3,8", "5 4 1": "1,4-5", "1 1 x 2": "1-2"} {
-		expect.Equal(t, want, host.CPUList(in), "%q", in)
-	}
 }
 
 func TestSetpci(t *testing.T) {

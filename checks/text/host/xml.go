@@ -3,10 +3,10 @@ package host
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -70,7 +70,7 @@ func (r *topology) cpu(e *xmlPlace, a map[string]string, l parse.Line) {
 	id := parse.Optional(a["numaid"])
 	if id != nil && *id >= 0 {
 		e.node = id
-		r.s.NUMANode(*id, xmlMask(a["affinity"]), l)
+		r.s.NUMANode(*id, affinity.CPUList(affinity.ParseMask(a["affinity"])), l)
 	}
 	host := r.s.HostFacts()
 	host.CPU = cmp.Or(host.CPU, &facts.CPU{})
@@ -78,16 +78,6 @@ func (r *topology) cpu(e *xmlPlace, a map[string]string, l parse.Line) {
 	r.s.Watch("host.cpu", c, l)
 	c.Vendor = cmp.Or(c.Vendor, escape.Printable(a["vendor"], 64))
 	host.Arch = cmp.Or(host.Arch, unameArch[a["arch"]])
-}
-
-// xmlMask writes a set of CPUs in words of 32 bits, the highest first
-// ("000000ff,ffff0000"), as the kernel lists them: "16-39".
-func xmlMask(mask string) string {
-	set, ok := new(big.Int).SetString(strings.ReplaceAll(mask, ",", ""), 16)
-	if !ok || set.BitLen() > maxCPUs || set.Sign() < 0 {
-		return ""
-	}
-	return cpuList(set)
 }
 
 // pci is NCCL's element of a function. Of the bridges NCCL keeps one for each

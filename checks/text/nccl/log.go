@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math/big"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -519,11 +517,12 @@ func (n *log) affinity(s *parse.Sink, l parse.Line, body, host string) bool {
 		return false
 	}
 	gpu, mask := parse.Number(m[1]), m[2]+m[3]
-	cpus, ok := affinity.CommonCPUs(mask, mask)
+	list := mask
 	if m[2] != "" && !strings.Contains(mask, "-") {
-		cpus, ok = maskSize(mask)
+		list = affinity.CPUList(affinity.ParseMask(mask))
 	}
-	if !ok || cpus <= 0 {
+	cpus, ok := affinity.CommonCPUs(list, list)
+	if !ok || cpus == 0 {
 		return false
 	}
 	known := slices.ContainsFunc(n.affinities, func(a facts.Affinity) bool { return a.GPU == gpu && a.Host == host && a.Mask == mask })
@@ -534,18 +533,6 @@ func (n *log) affinity(s *parse.Sink, l parse.Line, body, host string) bool {
 }
 
 var affinityForm = lazy.New(`ffinity for GPU (\d{1,9})(?: to ([0-9a-f,-]+)(?: |$)| is ([\d,-]+)(?:\. \(|$))`)
-
-// maskSize counts the bits of "ff,00000000".
-func maskSize(mask string) (size int, ok bool) {
-	set, ok := new(big.Int).SetString(strings.ReplaceAll(mask, ",", ""), 16)
-	if !ok {
-		return 0, false
-	}
-	for _, word := range set.Bits() {
-		size += bits.OnesCount(uint(word))
-	}
-	return size, true
-}
 
 // variable reads what NCCL took from the environment:
 //

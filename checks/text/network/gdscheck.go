@@ -52,8 +52,8 @@ func gdscheckRead(s *parse.Sink, in *parse.Lines) {
 			gdscheckSet(&g.Drivers, strings.TrimSpace(m[2]), strings.ToLower(m[3]))
 		} else if m := gdscheckProperty.FindStringSubmatch(l.Text); m != nil {
 			gdscheckSet(&g.Properties, m[1], escape.Printable(m[2], 200))
-		} else if m := gdscheckVersion.FindStringSubmatch(l.Text); m != nil && g.Version == "" {
-			g.Version = m[1]
+		} else {
+			g.Version = cmp.Or(g.Version, gdscheckVersion.First(l.Text))
 		}
 		return true
 	})

@@ -96,7 +96,7 @@ func ipAddrLine(s *parse.Sink, current string, l parse.Line) string {
 
 // ipAddrRead reads the rest of an interface's first line.
 func ipAddrRead(n *facts.Interface, peer, flags, rest string) {
-	readFlags(n, flags, "LOWER_UP")
+	readFlags(n, flags)
 	n.MTU = cmp.Or(parse.Number(ipAddrMTU.First(rest)), n.MTU)
 	// The operational state (RFC 2863) says more than the will; UNKNOWN is
 	// that of interfaces without one, which work (lo, tunnels).
@@ -149,7 +149,7 @@ var ipBriefKind = &parse.Kind{
 				case ipBriefAddress.MatchString(word):
 					addAddress(n, word)
 				case strings.HasPrefix(word, "<") && strings.HasSuffix(word, ">"):
-					readFlags(n, strings.Trim(word, "<>"), "LOWER_UP")
+					readFlags(n, strings.Trim(word, "<>"))
 					if m[2] == "DOWN" {
 						n.State = "down"
 					}

@@ -62,8 +62,8 @@ func addAddress(n *facts.Interface, address string) {
 }
 
 // readFlags reads the flags of an interface, as the kernel names them (include/uapi/linux/if.h): UP is the
-// administrator's will, LOWER_UP and RUNNING are the carrier.
-func readFlags(n *facts.Interface, flags string, carrierWord string) {
+// administrator's will, LOWER_UP is the carrier.
+func readFlags(n *facts.Interface, flags string) {
 	set := strings.FieldsFunc(flags, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
 	n.State = "down"
 	if slices.Contains(set, "UP") {
@@ -74,7 +74,7 @@ func readFlags(n *facts.Interface, flags string, carrierWord string) {
 		n.Kind = "loopback"
 	case slices.Contains(set, "NO-CARRIER"):
 		n.Carrier = new(false)
-	case slices.Contains(set, carrierWord):
+	case slices.Contains(set, "LOWER_UP"):
 		n.Carrier = new(true)
 	}
 }

@@ -89,7 +89,8 @@ func nvsmiTableRead(s *parse.Sink, in *parse.Lines) {
 		case gpu != nil && row == 2 && !nvsmiTableRule.MatchString(text):
 			if cells := strings.Split(text, "|"); len(cells) >= 4 {
 				s.Watch("gpus.devices["+gpu.Address+"]", gpu, l)
-				nvsmiTableMIG(gpu, strings.TrimSpace(cells[3]))
+				// A star behind the mode says that the other one waits for a reset.
+				gpu.MIG = cmp.Or(nvsmiValueOf(strings.TrimSuffix(strings.TrimSpace(cells[3]), "*")).on, gpu.MIG)
 			}
 			row = 0
 		case strings.Contains(text, "Processes:") || strings.Contains(text, "MIG devices:"):
@@ -135,13 +136,6 @@ func nvsmiTableSecond(g *facts.GPU, m []string) {
 	}
 	if g.PCIe == nil || g.PCIe.Generation == 0 { // Else it would be of another moment: parse.MergeGPU.
 		nvsmiUtilization(g, nvsmiValueOf(m[4]))
-	}
-}
-
-// nvsmiTableMIG reads the mode of MIG, behind which a star says that the other one waits for a reset.
-func nvsmiTableMIG(g *facts.GPU, cell string) {
-	if on := nvsmiValueOf(strings.TrimSuffix(cell, "*")).on; on != nil {
-		g.MIG = on
 	}
 }
 

@@ -31,8 +31,6 @@ type Command struct {
 	Maybe       bool
 	// Piped is true if another command writes what it reads.
 	Piped bool
-	// First is true of a command before which nothing stands in the line.
-	First bool
 }
 
 // Values are the values of the words.
@@ -109,10 +107,6 @@ func Parse(text string) *Script {
 	}
 	if w.doubt > 0 {
 		s.Blocks = append(s.Blocks, Span{w.doubt, strings.Count(text, "\n") + 1})
-	}
-	for i := range s.Commands {
-		before := text[:s.Commands[i].Words[0].From]
-		s.Commands[i].First = strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:]) == ""
 	}
 	return s
 }

@@ -257,10 +257,8 @@ func (m *member) describe(n *nodes.Peer) {
 	for _, gpu := range s.GPUs[:min(len(s.GPUs), maxLocalRuns)] {
 		n.GPUs = append(n.GPUs, escape.Printable(gpu, maxHost))
 	}
+	n.Settings = map[string]string{}
 	for name, value := range s.Settings {
-		if n.Settings == nil {
-			n.Settings = map[string]string{}
-		}
 		if len(n.Settings) < 100 {
 			n.Settings[escape.Printable(name, maxHost)] = escape.Printable(value, maxReason)
 		}

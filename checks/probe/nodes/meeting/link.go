@@ -4,6 +4,7 @@ package meeting
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -90,10 +91,7 @@ func (l *link) send(v any) error {
 
 func (l *link) receive(v any) error {
 	if !l.in.Scan() {
-		if err := l.in.Err(); err != nil {
-			return err
-		}
-		return io.EOF
+		return cmp.Or(l.in.Err(), io.EOF)
 	}
 	return json.Unmarshal(l.in.Bytes(), v)
 }
