@@ -212,7 +212,12 @@ func survey(ctx context.Context, opts gather.Options) meeting.Survey {
 
 // fullName is the name of this host with its domain, as a pod of Kubernetes has it in /etc/hosts; its name if there is none.
 func fullName(hosts, host string) string {
-	raw, _ := os.ReadFile(hosts) // Without it, the name alone is known.
+	f, err := os.Open(hosts)
+	if err != nil {
+		return host
+	}
+	defer f.Close() //nolint:errcheck // Only read.
+	raw, _ := io.ReadAll(io.LimitReader(f, 1<<20))
 	for name := range strings.FieldsSeq(string(raw)) {
 		if strings.HasPrefix(name, host+".") {
 			return name
