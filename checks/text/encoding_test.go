@@ -51,7 +51,7 @@ var wrappings = map[string]func(string) string{
 	},
 	"UTF-16 appended to UTF-8":       appendedUTF16,
 	"progress bars before each line": beforeLines(progress),
-	"80 kB of progress bars":         beforeLines("\r" + strings.Repeat(progress, 1100)),
+	"80 kB of progress bars":         func(s string) string { return "\r" + strings.Repeat(progress, 1100) + s },
 }
 
 // breaking are those of them that leave zero bytes in the text.
