@@ -37,6 +37,7 @@ func TestRedactText(t *testing.T) {
 		{"ipv4 that stays", "127.0.0.1 0.0.0.0 255.255.255.0 239.1.2.3 192.0.2.9 172.17.0.2 240.0.0.9", "127.0.0.1 0.0.0.0 255.255.255.0 239.1.2.3 192.0.2.9 172.17.0.2 240.0.0.9"},
 		{"ipv4 link-local", "169.254.169.254", "169.254.0.1"},
 		{"ipv4 at the end of a sentence", "Connected to 10.1.2.3.", "Connected to 240.0.0.1."},
+		{"ipv4 of tcpdump", "IP 10.0.0.1.51784 > 10.0.0.9.ssh: Flags [S]", "IP 240.0.0.1.51784 > 240.0.0.8.ssh: Flags [S]"},
 		{"ipv4 range", "10.0.0.1-10.0.0.9", "240.0.0.1-240.0.0.8"},
 		{"url", "http://10.1.2.3/path https://me:pw@example.org/x", "http://240.0.0.1/path https://redacted@example.org/x"},
 		{"nfs", "10.1.2.3:/export /mnt nfs rw,addr=10.1.2.3", "240.0.0.1:/export-1 /mnt nfs rw,addr=240.0.0.1"},

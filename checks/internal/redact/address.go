@@ -187,6 +187,7 @@ var (
 		`(?:version|release|firmware|bios|driver|build|\bver|\brev|\bfw|\bv)(?:["']?[\s:=("'\[]*| is )|` +
 		`\b(?:rocm|hip|rocr|rocblas|miopen|[nr]ccl|cuda|cudnn|cublas|nvshmem|ucx|ucc|ofed|mofed|libfabric|efa|openmpi|open mpi|torch|pytorch|kernel)["']?[\s("'\[]*)$`)
 	versionBehind = lazy.New(`^\.?[\w\x{80}-\x{10FFFF}]`)
+	portBehind    = lazy.New(`^\.[\w-]+(?: > |: (?:Flags|UDP|ICMP))`) // As tcpdump writes it.
 	rangeBehind   = lazy.New(`^-[0-9]{1,3}(?:\.[0-9]{1,3}){3}`)
 	folderBefore  = lazy.New(`(?:^|[^/])/$`)
 )
@@ -195,7 +196,7 @@ var (
 func isVersion(s string, from, to int) bool {
 	const reach = 24 // Enough for the word before it and what joins the two, or for another address.
 	head, tail := s[max(0, from-reach):from], s[to:min(to+reach, len(s))]
-	return versionBefore.MatchString(head) || versionBehind.MatchString(tail) ||
+	return versionBefore.MatchString(head) || versionBehind.MatchString(tail) && !portBehind.MatchString(tail) ||
 		strings.HasPrefix(tail, "-") && !rangeBehind.MatchString(tail) || // 5.15.0.1-generic.
 		strings.HasPrefix(tail, "/") && folderBefore.MatchString(head) // No URL.
 }
