@@ -306,7 +306,7 @@ func (s *story) byItself(d *facts.Death) bool {
 		return slices.ContainsFunc(s.complaints, func(m *facts.Message) bool { return message.PeerGone(m.ID) })
 	case d.What == "assertion":
 		return !libraries.MatchString(d.File)
-	case d.Class == "SIGSEGV" || d.Class == "SIGILL" || d.Class == "SIGFPE": // The kernel raises these for what the process did itself.
+	case d.Class == "SIGSEGV" || d.Class == "SIGILL" || d.Class == "SIGFPE" || d.Class == "SIGXCPU" || d.Class == "SIGXFSZ": // The kernel raises these for what the process did itself.
 		return true
 	case d.Class == "SIGABRT" && s.gaveUp(d): // A library aborts a process whose peer is lost.
 		return false

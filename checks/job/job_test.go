@@ -89,6 +89,7 @@ func TestFirst(t *testing.T) {
 		"the launcher names the rank":         {deaths: []facts.Death{key, with(ended("exit", "", 1, 3), first)}, class: "KeyError", rank: 3},
 		"another launcher does":               {deaths: []facts.Death{key, ended("exit", "", 1, 2)}, class: "KeyError", rank: 2},
 		"SIGSEGV":                             {deaths: []facts.Death{ended("signal", "SIGSEGV", -1, -1)}, class: "SIGSEGV", rank: -1},
+		"SIGXCPU":                             {deaths: []facts.Death{ended("signal", "SIGXCPU", -1, -1)}, class: "SIGXCPU", rank: -1},
 		"SIGKILL":                             {deaths: []facts.Death{ended("signal", "SIGKILL", -1, -1)}, class: "SIGKILL", rank: -1},
 		"SIGKILL without memory":              {deaths: []facts.Death{ended("signal", "SIGKILL", -1, -1)}, oom: true},
 		"an executor's exception":             {deaths: []facts.Death{with(raised("RuntimeError", "cancelled"), func(d *facts.Death) { d.Begins, d.Line = 45, 46 }), executor}, oom: true},

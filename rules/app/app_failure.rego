@@ -42,7 +42,7 @@ findings contains {
 		"code": [code | code := first.code; first.what == "exit"],
 		"how": how[first.what],
 		"said": substring(object.get(first, "said", ""), 0, 160),
-		"meaning": ["sent by the kernel (SIGKILL, when memory ran out), a job system (at a time limit), a closed terminal or a person" | first.what == "signal"; not first.class in own],
+		"meaning": [meaning | first.what == "signal"; not first.class in own],
 		"alike": [rank | some rank in input.logs.job.alike],
 	}),
 	"evidence": [{"fact": "logs.deaths", "value": first.text, "source": logs.at(first)}],
@@ -66,6 +66,13 @@ how := {
 	"exception": "died of an exception in the program", "assertion": "failed an assertion of its own",
 	"signal": "was ended by a signal", "exit": "exited on its own",
 }
+
+meaning := {
+	"SIGXCPU": "its limit of CPU time was reached: ulimit -t",
+	"SIGXFSZ": "its limit of the size of files was reached: ulimit -f",
+}[first.class] if {
+	first.class
+} else := "sent by the kernel (SIGKILL, when memory ran out), a job system (at a time limit), a closed terminal or a person"
 
 # own are signals that a process causes itself; any other is sent to it.
 own := {"SIGSEGV", "SIGILL", "SIGFPE", "SIGABRT"}

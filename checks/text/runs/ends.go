@@ -45,6 +45,7 @@ var endForms = []endForm{
 	{"handler", []string{"] Signal: "}, lazy.New(`\[(?P<host>[\w.-]+):(?P<pid>\d+)\] Signal: .*\((?P<signal>\d+)\)`)},
 	{"shell", []string{"Segmentation fault", "Aborted  ", "Killed  ", "Bus error  ", "Illegal instruction", "Floating point exception"}, lazy.New(
 		`: line \d+: +(?P<pid>\d+) (?P<name>Segmentation fault|Aborted|Killed|Illegal instruction|Floating point exception)\b`)},
+	{"shell", []string{" limit exceeded"}, lazy.New(`(?:^|: line \d+: +(?P<pid>\d+) )(?P<name>(?:CPU time|File size) limit exceeded)(?: |$)`)},
 	{"shell", []string{"(core dumped)"}, lazy.New(`^(?P<name>Segmentation fault|Aborted|Illegal instruction|Floating point exception) \(core dumped\)`)},
 	{"kernel", []string{": segfault at ", " general protection fault ", " invalid opcode ", " divide error "}, lazy.New(
 		`\b(?:python[\d.]*|pt_\w+|ray::\w+|VLLM::\w+|sglang::\w+|\w+_perf)\[(?P<pid>\d+)\]:? (?:trap )?(?P<name>segfault|general protection fault|invalid opcode|divide error)\b.*? in (?P<file>[\w.+-]+)\[`)},
@@ -59,6 +60,7 @@ var endForms = []endForm{
 var strsignal = map[string]string{
 	"Segmentation fault": "SIGSEGV", "Aborted": "SIGABRT", "Bus error": "SIGBUS", "Floating point exception": "SIGFPE", "Floating-point exception": "SIGFPE", "Illegal instruction": "SIGILL",
 	"Killed": "SIGKILL", "Terminated": "SIGTERM", "Out Of Memory": "SIGKILL",
+	"CPU time limit exceeded": "SIGXCPU", "File size limit exceeded": "SIGXFSZ",
 	"segfault": "SIGSEGV", "general protection fault": "SIGSEGV", "invalid opcode": "SIGILL", "divide error": "SIGFPE", // Linux's own names.
 }
 
