@@ -3,6 +3,7 @@ package parse
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
@@ -19,6 +20,8 @@ func (s *Sink) close() {
 	for i, text := range slices.Backward(lines) {
 		text = strings.TrimSpace(text)
 		switch {
+		case prompted.MatchString(text): // Another program wrote what follows.
+			return
 		case len(tail) == maxClosing, len(text) > maxText, troubled.MatchString(harmless.ReplaceAllString(text, "")):
 			lines = nil
 		case text != "" && !ofLibraries.MatchString(text):
@@ -34,7 +37,7 @@ func (s *Sink) close() {
 	}
 	for _, l := range tail {
 		form := numbers.ReplaceAllString(l.Text, "#")
-		results := alike[form] > 1 && form != l.Text
+		results := alike[form] > 1 && form != l.Text && strings.ContainsFunc(form, unicode.IsLetter)
 		if !results && !doneForm.MatchString(l.Text) || underWay.MatchString(l.Text) {
 			return
 		}
@@ -46,7 +49,8 @@ func (s *Sink) close() {
 
 var (
 	// troubled are words of lines that tell of trouble, where they do not say that there was none (harmless).
-	troubled = lazy.New(`(?i)err(?:or|no)|fail|abort|exception|traceback|fatal|kill|time[d ]*out|refused|unable|can(?:not|'t)|could|\bnot?\b|terminat|dumped|fault|closing|lost|died|dead|h[au]ng|stuck|wait|signal|warn|exit\D{0,20}[1-9]|^\S*[$#] |\?$`)
+	troubled = lazy.New(`(?i)err(?:or|no)|fail|abort|exception|traceback|fatal|kill|time[d ]*out|refused|unable|can(?:not|'t)|could|\bnot?\b|terminat|dumped|fault|closing|lost|died|dead|h[au]ng|stuck|wait|signal|warn|exit\D{0,20}[1-9]|\?$`)
+	prompted = lazy.New(`^(?:\S+@\S+)?[^\s\d]*[$#>] \w`)
 	harmless = lazy.New(`(?i)\b(?:no|0|zero) (?:errors?|failures?|failed|timeouts?|retries)\b|\b(?:errors?|failures?|failed|timeouts?)\b[:= ]{1,2}0(?:\.0\S*)?(?:\s|[,;)]|$)`)
 	// ofLibraries are lines of libraries, which tell nothing of the program's end.
 	ofLibraries = lazy.New(`NCCL INFO|^\S+:\d+$|^=== |^\[\w+\]:\[[WI]\d|^\[[WI]\d{4}|^[WI]\d{4} `)

@@ -238,7 +238,7 @@ func TestClosings(t *testing.T) {
 		"rank 0: 5 steps done at batch 16384\n": true, "all tests passed\n": true, "[worker] finished.\n": true, "max error 0.0, failures 0\n": true,
 		"worker 0: sum 3.0, exit 0\n": true, "SUCCESS\n": true, "verify: OK\n": true, "0 errors\n": true, "rank 0: sum 3.0\nrank 1: sum 5.0\n": true, "saved\nrank 1: done\nrank 0: done\n": true,
 		"": false, "going on\n": false, "12 failures\n": false, "not done\n": false, "waiting until all ranks are done\n": false, "model loading done\n": false,
-		"process group initialized: ok\n": false, "node7:1:1 [0] NCCL INFO comm 0x1 rank 0 - Destroy COMPLETE\n": false, "exit 1\n": false, "done\nWhy did it not work for me?\n": false, "done\nIt is slow on this machine as well.\n": false, "rank 0: starts 3\nrank 1: starts 3\n": false, "done\nother output\n": false,
+		"process group initialized: ok\n": false, "node7:1:1 [0] NCCL INFO comm 0x1 rank 0 - Destroy COMPLETE\n": false, "exit 1\n": false, "$ grep -c x /proc/modules\nnvidia 12 0\nnvidia_uvm 13 0\ndone\n": false, "8\n8\n": false, "done\nWhy did it not work for me?\n": false, "done\nIt is slow on this machine as well.\n": false, "rank 0: starts 3\nrank 1: starts 3\n": false, "done\nother output\n": false,
 	} {
 		got := texttest.Parse("a.log", said(closing)).Logs.Deaths[0].StepsAfter == facts.EndedWell
 		expect.That(t, got == want, "%q: survived %v, want %v", closing, got, want)
