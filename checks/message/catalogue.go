@@ -196,6 +196,18 @@ func OfProcess(id string) bool {
 	return strings.HasPrefix(id, "process-") || id == "torch-first-failure" || id == "cuda-assert"
 }
 
+// mortal are the programs whose complaints end a process, unless it says how it goes on.
+var mortal = map[string]bool{"linux": true, "python": true, "pytorch": true, "cuda": true, "hip": true, "mpi": true, "socket": true}
+
+// copes are words by which a program says of an error that it goes on.
+var copes = lazy.New(`(?i)\b(?:fall(?:s|ing)? back|(?:go(?:es|ing)|carry(?:ing)?) on|continu(?:es|ing)|proceed(?:s|ing)|skipp(?:ed|ing)|taking the next|recovered|dropped|closing the oldest|using the \w+ (?:form|path|one))\b`)
+
+// Copes reports whether a line says of an error that the program goes on.
+func Copes(line string) bool { return copes.MatchString(line) }
+
+// Survived reports whether a line with a row's message says that the program goes on behind what else would end it.
+func (s *Statement) Survived(line string) bool { return mortal[s.Program] && Copes(line) }
+
 // PeerGone reports whether a row states that another process is gone.
 func PeerGone(id string) bool { return cmp.Or(StatementOf(id), &Statement{}).PeerGone }
 

@@ -59,7 +59,7 @@ var (
 	numbers  = lazy.New(`\d+(?:\.\d+)?(?:e[+-]?\d+)?`)
 	// doneForm is how programs say that they are done. underWay are words of lines that say so of a part of the work, that
 	// tell of its beginning, or that report steps.
-	doneForm = lazy.New(`(?i)(?:^|[\s:;,=("'])(?:done|finished|completed?|success(?:ful(?:ly)?)?|passed|ok|bye|exit(?:ed|ing)?(?: with)?(?: code| status)?[:= ]?0|(?:failures|errors|failed)[:= ]{1,2}0|0 (?:failures|errors|failed))(?: in \S+ ?\w*)?[.!)"']*$|` +
+	doneForm = lazy.New(`(?i)(?:^|[\s:;,=("'])(?:done|finished|completed?|success(?:ful(?:ly)?)?|passed|ok|bye|exit(?:ed|ing)?(?: with)?(?: code| status)?[:= ]?0|(?:failures|errors|failed)[:= ]{1,2}0|0 (?:failures|errors|failed))(?: in \S+ ?\w*)?(?:, [^?]{1,60})?[.!)"']*$|` +
 		`\b\d+ (?:steps|iterations|batches|epochs|requests|collectives|tests|samples) (?:done|finished|completed|passed|ok)\b`)
 	underWay = lazy.New(`(?i)\b(?:until|before|while|if|start\w*|begin\w*|enter\w*|calling|launch\w*|init\w*|load\w*|connect\w*|creat\w*|spawn\w*|set ?up|warm\w*|build\w*|compil\w*|download\w*|prepar\w*|rendezvous|handshake|probe|using|world.size|pid|step|iter\w*|epoch|loss)\b`)
 )

@@ -8,6 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -103,18 +104,32 @@ func (w *watchdogs) finish() {
 	w.sink.Logs().Progress = w.list
 }
 
-// stepsKind reads the lines in which training, or a server, reports its steps. They hold that a
-// process went on behind an exception.
-var stepsKind = &parse.Kind{
-	Name: "training-steps", Title: "steps of a training job", Gives: []string{"logs"},
-	Anchors: []string{"loss", "Step ", "step ", "step=", "step:", "iteration ", "Iteration ", "Epoch", "epoch", "Avg generation throughput: "},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		if len(l.Whole()) > maxStep || !progressForm.MatchString(l.Whole()) {
-			return false
-		}
-		s.Step(l)
-		return true
-	},
+// stepsKind reads the lines in which training, or a server, reports its steps, which hold that a process went on behind an
+// exception, and those above a traceback that say so.
+func stepsKind(t *tracebacks) *parse.Kind {
+	return &parse.Kind{
+		Name: "training-steps", Title: "steps of a training job", Gives: []string{"logs"},
+		Anchors: []string{
+			"loss", "Step ", "step ", "step=", "step:", "iter", "Iteration ", "Epoch", "epoch", "Avg generation throughput: ",
+			"going on", "continu", "skipp", "taking the next", "falling back", "recovered", "dropped",
+		},
+		Line: func(s *parse.Sink, l parse.Line) bool {
+			if len(l.Whole()) > maxStep {
+				return false
+			}
+			if message.Copes(l.Whole()) {
+				if t.survivedIn != s.Source() || len(t.survived) == near {
+					t.survived, t.survivedIn = nil, s.Source()
+				}
+				t.survived = append(t.survived, l.Number)
+			}
+			if !progressForm.MatchString(l.Whole()) {
+				return false
+			}
+			s.Step(l)
+			return true
+		},
+	}
 }
 
 // maxStep is longer than a line of a step.

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -51,7 +52,7 @@ func NewDeaths(*parse.Sink) parse.Family {
 			Begins:  tracebackBegins,
 			Read:    t.read,
 		},
-		torchrunKind(t), new(ends).kind(), stepsKind,
+		torchrunKind(t), new(ends).kind(), stepsKind(t),
 	}}
 }
 
@@ -64,6 +65,10 @@ type tracebacks struct {
 	// rank is the rank of the next traceback, as the line rankLine said.
 	rank     *int
 	rankLine int
+	// survived are the last lines, of a text, that say that the program goes on behind an error. They are read before the
+	// tracebacks between them.
+	survived   []int
+	survivedIn string
 }
 
 // traceback is the last one behind a prefix.
@@ -162,7 +167,7 @@ func (t *tracebacks) begin(before string, l parse.Line) {
 	if t.rank != nil && l.Number-t.rankLine <= near {
 		b.death.Rank = t.rank
 	}
-	b.death.Ignored = b.death.Ignored || mild
+	b.death.Ignored = b.death.Ignored || mild || t.survivedIn == t.source && slices.Contains(t.survived, l.Number-1)
 	t.rank = nil
 }
 
