@@ -185,7 +185,7 @@ func (s *Set) choose(opts Options) (chosen, always []Rule, left map[string]strin
 	profile := cmp.Or(opts.Profile, Training)
 	left = map[string]string{}
 	for _, rule := range s.rules {
-		inProfile := rule.judges(profile)
+		inProfile := slices.Contains(rule.Profiles, profile)
 		switch {
 		case slices.Contains(opts.Skip, rule.ID):
 		case len(opts.Only) > 0 && !slices.Contains(opts.Only, rule.ID):

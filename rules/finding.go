@@ -114,26 +114,17 @@ func (r Rule) finding() Finding {
 	}
 }
 
-// returned is a finding that a rule returned.
+// returned is a finding that a rule returned, with what does not appear in a report under these keys.
 type returned struct {
+	Finding
 	ID string `json:"id"`
 	// Grade is the grade of the metadata that it has, and About are the values in the text of that.
 	Grade string         `json:"grade"`
 	About map[string]any `json:"about"`
 	// Messages are those of input.logs that show it.
 	Messages    []*facts.Message `json:"messages"`
-	Subject     string           `json:"subject"`
-	Message     string           `json:"message"`
-	Affects     []string         `json:"affects"`
 	Nodes       []string         `json:"nodes"`
-	Remedies    []string         `json:"remedies"`
-	Severity    Severity         `json:"severity"`
-	Confidence  Confidence       `json:"confidence"`
-	Params      map[string]any   `json:"params"`
-	Evidence    []Evidence       `json:"evidence"`
 	AccountsFor []Account        `json:"accounts_for"`
-	Steps       []Step           `json:"steps"`
-	Candidates  []Candidate      `json:"candidates"`
 	Order       *int             `json:"order"`
 }
 
@@ -144,9 +135,12 @@ func readFinding(rule Rule, v any) (Finding, error) {
 	if err := decode(v, &r); err != nil {
 		return Finding{}, err
 	}
-	f := rule.finding()
-	f.ID, f.Subject, f.Message, f.Affects, f.Nodes, f.Remedies, f.Severity, f.Confidence = r.ID, r.Subject, r.Message, r.Affects, r.Nodes, r.Remedies, r.Severity, r.Confidence
-	f.Params, f.Evidence, f.AccountsFor, f.Steps, f.Candidates, f.Order = r.Params, r.Evidence, r.AccountsFor, r.Steps, r.Candidates, r.Order
+	f, of := r.Finding, rule.finding()
+	if f.Rule+f.Cause+f.Title != "" || f.Object != nil || f.Explains != nil {
+		return Finding{}, errors.New("rule, cause, title, object and explains are not for a rule to say")
+	}
+	f.Rule, f.Cause, f.Title, f.Symptom = of.Rule, of.Cause, of.Title, of.Symptom
+	f.ID, f.Nodes, f.AccountsFor, f.Order = r.ID, r.Nodes, r.AccountsFor, r.Order
 	err := f.grade(rule, r.Grade, r.About)
 	f.quote(r.Messages)
 	slices.Sort(f.Affects) // A list keeps the rule's order, which says nothing.

@@ -179,28 +179,16 @@ func sameFault(k, f Finding, all []Finding) bool {
 // joinSame puts what the facts say of a subject under what a log said of it, of
 // the same rule: the log names the fault, and the facts confirm it.
 func joinSame(findings []Finding, _ []Rule) []Finding {
-	type key struct {
-		rule, subject string
-		confidence    Confidence
-	}
-	told := map[key]int{} // The first that a log told.
 	var kept []Finding
 	for _, f := range findings {
-		at := -1
-		for _, c := range confidences[:min(f.Confidence.Rank()+1, len(confidences))] {
-			if i, ok := told[key{f.Rule, f.Subject, c}]; ok && f.Order == nil && (at < 0 || i < at) {
-				at = i
-			}
-		}
-		if at >= 0 {
-			kept[at].Evidence = append(slices.Clip(kept[at].Evidence), f.Evidence...)
+		i := slices.IndexFunc(kept, func(told Finding) bool {
+			return f.Order == nil && told.Order != nil && told.Rule == f.Rule && told.Subject == f.Subject && told.Confidence.compare(f.Confidence) <= 0
+		})
+		if i < 0 {
+			kept = append(kept, f)
 			continue
 		}
-		k := key{f.Rule, f.Subject, f.Confidence}
-		if _, known := told[k]; !known && f.Order != nil {
-			told[k] = len(kept)
-		}
-		kept = append(kept, f)
+		kept[i].Evidence = append(slices.Clip(kept[i].Evidence), f.Evidence...)
 	}
 	return kept
 }

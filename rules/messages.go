@@ -345,27 +345,23 @@ func conditionsFrom(h byRow, a answer) *situation {
 		}
 	}
 	// Sets are sorted, so of two values of one name the same one is always taken.
-	pairs := func(terms []*ast.Term, take func(name string, value ast.Value)) {
+	pairs := func(terms []*ast.Term, take func(name string, value any)) {
 		for _, t := range terms {
-			if pair, ok := t.Value.(*ast.Array); ok && pair.Len() == 2 {
-				if name, ok := pair.Elem(0).Value.(ast.String); ok {
-					take(string(name), pair.Elem(1).Value)
-				}
+			if pair, ok := native(t.Value).([]any); ok && len(pair) == 2 {
+				take(fmt.Sprint(pair[0]), pair[1])
 			}
 		}
 	}
-	pairs(a.sets["values"], func(name string, value ast.Value) {
-		if text, ok := value.(ast.String); ok {
-			if text != "" {
-				s.Values[name] = string(text)
-			}
-		} else {
-			s.whole["{@"+name+"}"] = native(value)
+	pairs(a.sets["values"], func(name string, value any) {
+		if text, isText := value.(string); !isText {
+			s.whole["{@"+name+"}"] = value
+		} else if text != "" {
+			s.Values[name] = text
 		}
 	})
-	pairs(a.sets["shown"], func(name string, value ast.Value) {
+	pairs(a.sets["shown"], func(name string, value any) {
 		var e Evidence
-		if decode(native(value), &e) == nil {
+		if decode(value, &e) == nil {
 			s.shown[name] = append(s.shown[name], e)
 		}
 	})
