@@ -462,17 +462,13 @@ func (p *parser) answer(text string, body []byte) error {
 
 // questionOf takes the question, the rest of the marker and the extension from an answer's name.
 func questionOf(text string) (question, rest, ext string, err error) {
-	if strings.HasPrefix(text, `"`) {
-		question, rest, err = token(text)
-		if strings.HasPrefix(rest, ".") {
-			ext, rest, _ = strings.Cut(rest, " ")
-		}
-		return question, rest, ext, err
-	}
-	question, rest, _ = strings.Cut(text, " ")
-	rest = strings.TrimSpace(rest)
-	if rest == "" {
+	question, rest, err = token(text)
+	switch {
+	case strings.HasPrefix(rest, "."): // Behind a quoted name.
+		ext, rest, _ = strings.Cut(rest, " ")
+	case rest == "":
 		ext = path.Ext(question)
+		question = strings.TrimSuffix(question, ext)
 	}
-	return strings.TrimSuffix(question, ext), rest, ext, nil
+	return question, rest, ext, err
 }
