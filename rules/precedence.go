@@ -44,21 +44,15 @@ func ruleOf(key string) string {
 	return rule
 }
 
-// directly lists what each rule, and each kind of finding, explains without others between.
-func directly(rules []Rule) map[string][]string {
-	direct := make(map[string][]string, len(rules))
+// circular are the rules whose findings may be consequences of themselves, directly or through others: then folding
+// them would not end.
+func circular(rules []Rule) map[string]bool {
+	direct := map[string][]string{} // What each rule, and each kind of finding, explains without others between.
 	for _, r := range rules {
 		for _, e := range r.explanations() {
 			direct[e.cause] = append(direct[e.cause], e.effect)
 		}
 	}
-	return direct
-}
-
-// circular are the rules whose findings may be consequences of themselves, directly or through others: then folding
-// them would not end.
-func circular(rules []Rule) map[string]bool {
-	direct := directly(rules)
 	all := map[string]bool{}
 	for cause, effects := range direct {
 		seen, next := map[string]bool{}, slices.Clone(effects)
