@@ -130,11 +130,7 @@ func (s *Set) program(rules []Rule) (*program, error) {
 func (s *Set) compile(modules map[string]*ast.Module) (*program, error) {
 	c := ast.NewCompiler().WithCapabilities(capabilities())
 	if s.checked {
-		schemas, err := factsSchemas()
-		if err != nil {
-			return nil, err
-		}
-		c = c.WithStrict(true).WithSchemas(schemas).WithUseTypeCheckAnnotations(true)
+		c = c.WithStrict(true).WithSchemas(factsSchemas()).WithUseTypeCheckAnnotations(true)
 	} else {
 		c = c.WithSkipStages(uncheckedStages...)
 	}
@@ -154,13 +150,9 @@ func (s *Set) compile(modules map[string]*ast.Module) (*program, error) {
 
 // factsSchemas is the schema of the facts, so that a path that does not exist
 // in them is an error. It holds for each module; one that names it as schema.facts gets the same.
-func factsSchemas() (*ast.SchemaSet, error) {
-	schema, err := readSchema()
-	if err != nil {
-		return nil, err
-	}
+func factsSchemas() *ast.SchemaSet {
 	set := ast.NewSchemaSet()
-	set.Put(ast.SchemaRootRef, schema)
-	set.Put(ast.MustParseRef("schema.facts"), schema)
-	return set, nil
+	set.Put(ast.SchemaRootRef, readSchema())
+	set.Put(ast.MustParseRef("schema.facts"), readSchema())
+	return set
 }

@@ -237,7 +237,7 @@ func placeOf(m *facts.Message) string {
 	if m.Source == "" {
 		return "the texts"
 	}
-	if isOfOwnLog(m) { // Its log is not kept, and has no lines.
+	if ownLogSection(m) != "logs" { // Its log is not kept, and has no lines.
 		return m.Source
 	}
 	return fmt.Sprintf("%s:%d", m.Source, m.Line)
@@ -327,25 +327,12 @@ func compareOrder(a, b *int) int {
 // hexadecimal, as in a PCI address: "0000:3b:00.0" comes before
 // "10000:01:00.0", "node2" before "node10".
 func compareSubjects(a, b string) int {
-	x, y := subjectPart.FindAllString(a, -1), subjectPart.FindAllString(b, -1)
-	return cmp.Or(slices.CompareFunc(x, y, comparePart), cmp.Compare(a, b))
+	return cmp.Or(cmp.Compare(padded(a), padded(b)), cmp.Compare(a, b))
 }
 
-// subjectPart is a number or the text between two numbers.
-var subjectPart = lazy.New(`\b[0-9a-f]+\b|[0-9]+|[^0-9]`)
-
-func comparePart(a, b string) int {
-	aNumber, bNumber := isHex(a), isHex(b)
-	switch {
-	case aNumber && bNumber:
-		a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
-		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
-	case aNumber:
-		return -1
-	case bNumber:
-		return 1
-	}
-	return cmp.Compare(a, b)
+// padded is a text in which all numbers have the same length and come before other characters.
+func padded(subject string) string {
+	return subjectNumber.Get().ReplaceAllStringFunc(subject, func(number string) string { return "\x00" + strings.Repeat("0", max(64-len(number), 0)) + number })
 }
 
-func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+var subjectNumber = lazy.New(`\b[0-9a-f]+\b|[0-9]+`)

@@ -237,11 +237,7 @@ func known(v ast.Value, path []string) bool {
 // strangeNeeds lists what rules need or ask for that is neither a path of the facts nor a condition, or
 // that is never unknown.
 func strangeNeeds(faults *faultsOf, rules []Rule, modules map[string]*ast.Module) {
-	schema, err := readSchema()
-	if err != nil {
-		faults.all = append(faults.all, err)
-		return
-	}
+	schema := readSchema()
 	for _, rule := range rules {
 		faults.file, faults.line = rule.File, packageAnnotations(modules[rule.File]).Location.Row
 		for _, need := range slices.Concat(append(slices.Clone(rule.Needs), asked(modules[rule.File]))...) {
@@ -273,10 +269,11 @@ func alwaysKnown(schema map[string]any, need string) (whole string, always bool)
 }
 
 // readSchema reads the schema of the facts, once.
-var readSchema = sync.OnceValues(func() (map[string]any, error) {
-	var schema map[string]any
-	err := json.Unmarshal(factsSchema, &schema)
-	return schema, err
+var readSchema = sync.OnceValue(func() (schema map[string]any) {
+	if err := json.Unmarshal(factsSchema, &schema); err != nil {
+		panic(err) // It is part of the program, and a test reads it.
+	}
+	return schema
 })
 
 // schemaAt is the part of a JSON Schema for a path.

@@ -129,7 +129,13 @@ func (l *live) Stat(name string) (FileInfo, error) {
 // Ask answers a question. The machine is asked each question once.
 func (l *live) Ask(ctx context.Context, question string, by Answerer) (json.RawMessage, error) {
 	if by == nil {
-		by = func(context.Context) (any, error) { return l.answer(splitQuestion(question)) }
+		by = func(context.Context) (any, error) {
+			name, argument, takes := strings.Cut(question, ":")
+			if takes {
+				name += ":"
+			}
+			return l.answer(name, argument)
+		}
 	}
 	return l.asked.ask(ctx, question, by)
 }
@@ -167,14 +173,6 @@ func (l *live) answer(name, argument string) (any, error) {
 }
 
 func (l *live) Recorded() bool { return false }
-
-// splitQuestion splits a question from its argument: "statfs:" and "/dev/shm".
-func splitQuestion(question string) (name, argument string) {
-	if i := strings.IndexByte(question, ':'); i >= 0 {
-		return question[:i+1], question[i+1:]
-	}
-	return question, ""
-}
 
 // cause takes an error out of the wrapping of package os: every Source names the operation and the path once.
 func cause(err error) error {
