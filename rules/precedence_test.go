@@ -59,19 +59,6 @@ func TestEvidenceKinds(t *testing.T) {
 	}
 }
 
-// TestFoldAtDistance checks that what a consequence explains goes under its cause too, and only where the consequence
-// itself was found.
-func TestFoldAtDistance(t *testing.T) {
-	t.Parallel()
-	rules := []Rule{{ID: "a", Explains: []string{"b/x"}}, {ID: "b", Explains: []string{"x > c", "d"}}, {ID: "c"}, {ID: "d"}}
-	for _, effect := range []string{"c", "d"} {
-		a, b, last := Finding{Rule: "a", Severity: High}, Finding{Rule: "b", ID: "x", Severity: High}, Finding{Rule: effect, Severity: High}
-		got := fold([]Finding{a, b, last}, rules)
-		expect.That(t, len(got) == 1 && got[0].Rule == "a", "%s: %v", effect, got)
-		expect.That(t, len(fold([]Finding{a, last}, rules)) == 2, "%s is explained by what was not found", effect)
-	}
-}
-
 // TestCircular enumerates all pairs of explanations between two rules with two kinds of findings each: those that let a
 // finding be a consequence of itself are refused, and folding ends for all others.
 func TestCircular(t *testing.T) {
