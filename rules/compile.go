@@ -70,8 +70,9 @@ func (s *Set) keep(rules []Rule) error {
 // others. OPA compiles on one processor, so the built-in rules are compiled in two halves at the same time; those of one
 // folder import much the same libraries.
 func (s *Set) programs(rules []Rule) (map[string]*program, error) {
+	of := map[string]*program{}
 	s.kept.mu.Lock()
-	of := maps.Clone(s.kept.of)
+	maps.Copy(of, s.kept.of)
 	s.kept.mu.Unlock()
 	fresh := slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return of[r.File] != nil })
 	if len(fresh) == 0 {
@@ -93,9 +94,6 @@ func (s *Set) programs(rules []Rule) (map[string]*program, error) {
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
-	}
-	if of == nil {
-		of = make(map[string]*program, len(fresh))
 	}
 	for i, half := range halves {
 		for _, rule := range half {

@@ -43,13 +43,12 @@ func conditionsOf(modules map[string]*ast.Module) map[string]string {
 			if rule.Head.Key == nil {
 				continue
 			}
-			switch key := rule.Head.Key.Value.(type) {
-			case ast.String:
-				all[string(key)] = file
-			case *ast.Array:
-				if name, ok := key.Elem(0).Value.(ast.String); ok {
-					all[string(name)] = file
-				}
+			key := rule.Head.Key.Value
+			if pair, ok := key.(*ast.Array); ok {
+				key = pair.Elem(0).Value
+			}
+			if name, ok := key.(ast.String); ok {
+				all[string(name)] = file
 			}
 		}
 	}
@@ -58,12 +57,7 @@ func conditionsOf(modules map[string]*ast.Module) map[string]string {
 
 // hasRows reports whether a row of the catalogue gives findings of a rule.
 func hasRows(rule string) bool {
-	for _, v := range message.Templates() {
-		if v.Rule == rule {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(message.Templates())), func(v *message.Template) bool { return v.Rule == rule })
 }
 
 // entry is the subject of a template: a message of a log, or an event of the kernel
