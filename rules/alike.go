@@ -1,5 +1,7 @@
 package rules
 
+import "slices"
+
 // inert is the value of the param "effect" of a finding about a setting that
 // does nothing.
 const inert = "none"
@@ -26,15 +28,13 @@ func (f Finding) likeness() likeness {
 // Groups groups findings that are alike, in their order.
 func Groups(findings []Finding) [][]Finding {
 	var all [][]Finding
-	at := map[likeness]int{}
 	for _, f := range findings {
-		i, known := at[f.likeness()]
-		if !known {
-			i = len(all)
-			at[f.likeness()] = i
-			all = append(all, nil)
+		i := slices.IndexFunc(all, func(group []Finding) bool { return group[0].likeness() == f.likeness() })
+		if i < 0 {
+			all = append(all, []Finding{f})
+		} else {
+			all[i] = append(all[i], f)
 		}
-		all[i] = append(all[i], f)
 	}
 	return all
 }

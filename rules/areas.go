@@ -1,7 +1,5 @@
 package rules
 
-import "path"
-
 // Area is a part of the machine, or of what texts tell of a job, that rules judge.
 type Area string
 
@@ -32,43 +30,20 @@ func Areas() []Area {
 	}
 }
 
-// areaOf is the area of the built-in rules in a folder. A rule that belongs to another,
-// or to several, names them in its metadata.
-var areaOf = map[string]Area{
-	"app":       AreaJob,
-	"container": AreaContainer,
-	"driver":    AreaLibraries,
-	"env":       AreaEnvironment,
-	"fleet":     AreaJob,
-	"gpu":       AreaGPUs,
-	"host":      AreaContainer,
-	"launch":    AreaContainer,
-	"library":   AreaLibraries,
-	"network":   AreaNetwork,
-	"nvlink":    AreaPaths,
-	"pcie":      AreaPCIe,
-	"storage":   AreaStorage,
-	"transfer":  AreaPaths,
-}
-
 // shared are the keys of custom that the built-in rules of a folder have in common, unless they say otherwise.
 var shared = map[string]map[string]any{
-	"fleet":  {"profiles": []any{"fleet"}, "needs": []any{"fleet.traits"}},
-	"gpu":    {"profiles": []any{"training"}},
-	"host":   {"profiles": []any{"training"}},
-	"launch": {"profiles": []any{"launch"}, "needs": []any{"launches"}, "confidence": "likely"},
-	"nvlink": {"profiles": []any{"training"}},
-	"pcie":   {"profiles": []any{"training"}},
-}
-
-// place gives a rule that names no area that of its folder. The folders of --policy mean
-// nothing.
-func (r *Rule) place(own bool) {
-	if len(r.Areas) > 0 {
-		return
-	}
-	r.Areas = []Area{AreaPolicy}
-	if area, ok := areaOf[path.Dir(r.File)]; ok && !own {
-		r.Areas = []Area{area}
-	}
+	"app":       {"areas": []Area{AreaJob}},
+	"container": {"areas": []Area{AreaContainer}},
+	"driver":    {"areas": []Area{AreaLibraries}},
+	"env":       {"areas": []Area{AreaEnvironment}},
+	"fleet":     {"areas": []Area{AreaJob}, "profiles": []Profile{Fleet}, "needs": []any{"fleet.traits"}},
+	"gpu":       {"areas": []Area{AreaGPUs}, "profiles": []Profile{Training}},
+	"host":      {"areas": []Area{AreaContainer}, "profiles": []Profile{Training}},
+	"launch":    {"areas": []Area{AreaContainer}, "profiles": []Profile{Launch}, "needs": []any{"launches"}, "confidence": Likely},
+	"library":   {"areas": []Area{AreaLibraries}},
+	"network":   {"areas": []Area{AreaNetwork}},
+	"nvlink":    {"areas": []Area{AreaPaths}, "profiles": []Profile{Training}},
+	"pcie":      {"areas": []Area{AreaPCIe}, "profiles": []Profile{Training}},
+	"storage":   {"areas": []Area{AreaStorage}},
+	"transfer":  {"areas": []Area{AreaPaths}},
 }

@@ -22,21 +22,8 @@ func TestAreas(t *testing.T) {
 	for _, area := range Areas() {
 		expect.That(t, found[area] || area == AreaPolicy, "no rule belongs to %s", area)
 	}
-	const text = `# METADATA
-# title: Mine
-# description: Mine.
-# custom:
-#   severity: low
-#   confidence: likely
-#   remedies: [iommu-pt]
-#   since: "0.1"
-#   areas: [AREAS]
-package gpudoctor.rules.mine
-
-findings contains {} if false
-`
 	for named, want := range map[string]string{"": "policy", "numa": "numa", "pcie, iommu": "pcie, iommu", "gpu": `unknown area "gpu"`} {
-		s, err := load(nil, map[string][]byte{"pcie/mine.rego": []byte(strings.Replace(text, "AREAS", named, 1))})
+		s, err := load(nil, map[string][]byte{"pcie/mine.rego": []byte(ruleText("mine", high+"#   areas: ["+named+"]\n", fires))})
 		got := ""
 		if err != nil {
 			got = err.Error()

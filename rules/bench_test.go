@@ -2,12 +2,9 @@ package rules
 
 import (
 	"fmt"
-	"os"
 	"testing"
-	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
-	"github.com/gpudoctor/gpudoctor/fixtures"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
@@ -44,34 +41,5 @@ func BenchmarkEvaluate(b *testing.B) {
 	f := eightGPUs()
 	for b.Loop() {
 		expect.Value(s.Evaluate(b.Context(), f, Options{}))(b)
-	}
-}
-
-// BenchmarkGrowth is what each rule takes on all lists of a case that fires it, 16, 32
-// and 64 times as long. It fails where the time grows by more than 2.5 per doubling:
-// what one call of a function does is no step that TestGrowth counts.
-func BenchmarkGrowth(b *testing.B) {
-	m := newMeter(b)
-	all := expect.Value(fixtures.Cases(os.DirFS("../fixtures")))(b)
-	for _, c := range all {
-		for _, f := range c.Want.Findings {
-			b.Run(c.Name+"/"+f.Rule, func(b *testing.B) {
-				g := ways(reread[map[string]any](b, c.Facts))["all lists: copies of other places"]
-				documents := []*facts.Facts{g.times(b, 16), g.times(b, 32), g.times(b, 64)}
-				took := make([]time.Duration, len(documents))
-				for b.Loop() {
-					for i, document := range documents {
-						start := time.Now()
-						if document == nil || m.evaluate(b, f.Rule, document) != nil {
-							b.Skip("no Go type holds the copies, or two of one address differ")
-						}
-						if d := time.Since(start); took[i] == 0 || d < took[i] {
-							took[i] = d
-						}
-					}
-				}
-				expect.Must(b, took[2] <= time.Millisecond || took[2] <= took[1]*5/2 || took[1] <= took[0]*5/2, "%v at 16, 32 and 64 times the size", took)
-			})
-		}
 	}
 }

@@ -37,18 +37,19 @@ var builtin = sync.OnceValues(func() (*builtinRules, error) {
 			heads[file] = head(text)
 		}
 	}
-	parsed, faults := parse(heads, true)
+	parsed, errs := parse(heads, true)
+	faults := &faultsOf{all: errs}
 	l := &builtinRules{conditions: conditionsOf(parsed), texts: texts, fileOf: map[string]string{}, modules: map[string]*ast.Module{}}
 	for _, file := range slices.Sorted(maps.Keys(parsed)) {
 		m := parsed[file]
 		l.fileOf[packageName(m)] = file
 		if strings.HasPrefix(packageName(m), rulesPackage) {
-			rule, errs := readRule(file, m, false)
-			l.rules, faults = append(l.rules, rule), append(faults, errs...)
+			faults.file, faults.line = file, m.Package.Location.Row
+			l.rules = append(l.rules, readRule(faults, m, false))
 		}
 	}
 	slices.SortFunc(l.rules, func(a, b Rule) int { return strings.Compare(a.ID, b.ID) })
-	return l, errors.Join(faults...)
+	return l, errors.Join(faults.all...)
 })
 
 // head is a file up to its package, which the metadata stand above.
@@ -72,11 +73,11 @@ func (s *Set) modulesOf(rules []Rule) (map[string]*ast.Module, error) {
 	for _, rule := range rules {
 		next = append(next, rule.File)
 	}
-	seen := map[string]bool{}
+	modules := map[string]*ast.Module{}
 	for len(next) > 0 {
 		texts := map[string][]byte{}
 		for _, file := range next {
-			if seen[file] = true; l.modules[file] == nil {
+			if l.modules[file] == nil {
 				texts[file] = l.texts[file]
 			}
 		}
@@ -85,19 +86,19 @@ func (s *Set) modulesOf(rules []Rule) (map[string]*ast.Module, error) {
 			return nil, errors.Join(faults...)
 		}
 		maps.Copy(l.modules, parsed)
-		imported := map[string]bool{}
+		var imported []string
 		for _, file := range next {
+			if modules[file] != nil {
+				continue
+			}
+			modules[file] = l.modules[file]
 			for _, i := range l.modules[file].Imports {
-				if to, ok := l.fileOf[strings.TrimPrefix(i.Path.String(), "data.")]; ok && !seen[to] {
-					imported[to] = true
+				if to, ok := l.fileOf[strings.TrimPrefix(i.Path.String(), "data.")]; ok {
+					imported = append(imported, to)
 				}
 			}
 		}
-		next = slices.Collect(maps.Keys(imported))
-	}
-	modules := make(map[string]*ast.Module, len(seen))
-	for file := range seen {
-		modules[file] = l.modules[file]
+		next = imported
 	}
 	return modules, nil
 }

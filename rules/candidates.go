@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/rules/data"
@@ -21,10 +22,10 @@ func (s *Set) weigh(f *Finding, v *Result, all []Finding) {
 	if len(f.Candidates) == 0 {
 		return
 	}
-	var open, against []Candidate
+	var known []Candidate
 	for _, c := range f.Candidates {
-		rule, known := s.Rule(c.Cause)
-		if !known {
+		rule, ok := s.Rule(c.Cause)
+		if !ok {
 			continue // A test checks that each is known.
 		}
 		c.Title = rule.Title
@@ -32,14 +33,10 @@ func (s *Set) weigh(f *Finding, v *Result, all []Finding) {
 			c.Command, c.Shows = d.Command, d.Shows
 		}
 		c.Against = v.against(rule.ID, all)
-		if c.Against == "" {
-			open = append(open, c)
-		} else {
-			against = append(against, c)
-		}
+		known = append(known, c)
 	}
-	f.Candidates = slices.Concat(open, against)
-	f.Candidates = f.Candidates[:min(len(f.Candidates), maxCandidates)]
+	slices.SortStableFunc(known, func(a, b Candidate) int { return cmp.Compare(min(len(a.Against), 1), min(len(b.Against), 1)) })
+	f.Candidates = known[:min(len(known), maxCandidates)]
 	if len(f.Candidates) == 0 {
 		return
 	}

@@ -70,8 +70,9 @@ func (s *Set) keep(rules []Rule) error {
 // others. OPA compiles on one processor, so the built-in rules are compiled in two halves at the same time; those of one
 // folder import much the same libraries.
 func (s *Set) programs(rules []Rule) (map[string]*program, error) {
+	of := map[string]*program{}
 	s.kept.mu.Lock()
-	of := maps.Clone(s.kept.of)
+	maps.Copy(of, s.kept.of)
 	s.kept.mu.Unlock()
 	fresh := slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return of[r.File] != nil })
 	if len(fresh) == 0 {
@@ -93,9 +94,6 @@ func (s *Set) programs(rules []Rule) (map[string]*program, error) {
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
-	}
-	if of == nil {
-		of = make(map[string]*program, len(fresh))
 	}
 	for i, half := range halves {
 		for _, rule := range half {
@@ -130,11 +128,7 @@ func (s *Set) program(rules []Rule) (*program, error) {
 func (s *Set) compile(modules map[string]*ast.Module) (*program, error) {
 	c := ast.NewCompiler().WithCapabilities(capabilities())
 	if s.checked {
-		schemas, err := factsSchemas()
-		if err != nil {
-			return nil, err
-		}
-		c = c.WithStrict(true).WithSchemas(schemas).WithUseTypeCheckAnnotations(true)
+		c = c.WithStrict(true).WithSchemas(factsSchemas()).WithUseTypeCheckAnnotations(true)
 	} else {
 		c = c.WithSkipStages(uncheckedStages...)
 	}
@@ -154,13 +148,9 @@ func (s *Set) compile(modules map[string]*ast.Module) (*program, error) {
 
 // factsSchemas is the schema of the facts, so that a path that does not exist
 // in them is an error. It holds for each module; one that names it as schema.facts gets the same.
-func factsSchemas() (*ast.SchemaSet, error) {
-	schema, err := readSchema()
-	if err != nil {
-		return nil, err
-	}
+func factsSchemas() *ast.SchemaSet {
 	set := ast.NewSchemaSet()
-	set.Put(ast.SchemaRootRef, schema)
-	set.Put(ast.MustParseRef("schema.facts"), schema)
-	return set, nil
+	set.Put(ast.SchemaRootRef, readSchema())
+	set.Put(ast.MustParseRef("schema.facts"), readSchema())
+	return set
 }

@@ -143,7 +143,11 @@ func (v *Result) sort(chosen []Rule, answers map[string]reading, f *facts.Facts,
 		}
 		switch {
 		case len(a.faults) > 0:
-			v.Skipped = append(v.Skipped, Skipped{Rule: rule.ID, Missing: inWords(a.faults), Fault: true})
+			failed := Skipped{Rule: rule.ID, Fault: true}
+			for _, fault := range a.faults {
+				failed.Missing = append(failed.Missing, Missing{Words: fault})
+			}
+			v.Skipped = append(v.Skipped, failed)
 		case len(a.findings) > 0:
 		case len(a.missing) > 0 && !told && ofTexts(a.missing):
 			v.NotApplicable[rule.ID] = noTexts
@@ -185,7 +189,7 @@ func (s *Set) choose(opts Options) (chosen, always []Rule, left map[string]strin
 	profile := cmp.Or(opts.Profile, Training)
 	left = map[string]string{}
 	for _, rule := range s.rules {
-		inProfile := rule.judges(profile)
+		inProfile := slices.Contains(rule.Profiles, profile)
 		switch {
 		case slices.Contains(opts.Skip, rule.ID):
 		case len(opts.Only) > 0 && !slices.Contains(opts.Only, rule.ID):
@@ -424,15 +428,6 @@ func reasonFor(path string, unknown []facts.Unknown) string {
 		}
 	}
 	return reason
-}
-
-// inWords turns texts into what a rule lacks, without naming facts.
-func inWords(texts []string) []Missing {
-	list := make([]Missing, len(texts))
-	for i, text := range texts {
-		list[i].Words = text
-	}
-	return list
 }
 
 // Section is the section of the facts that contains the fact; empty if the rule

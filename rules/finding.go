@@ -114,26 +114,17 @@ func (r Rule) finding() Finding {
 	}
 }
 
-// returned is a finding that a rule returned.
+// returned is a finding that a rule returned, with what does not appear in a report under these keys.
 type returned struct {
+	Finding
 	ID string `json:"id"`
 	// Grade is the grade of the metadata that it has, and About are the values in the text of that.
 	Grade string         `json:"grade"`
 	About map[string]any `json:"about"`
 	// Messages are those of input.logs that show it.
 	Messages    []*facts.Message `json:"messages"`
-	Subject     string           `json:"subject"`
-	Message     string           `json:"message"`
-	Affects     []string         `json:"affects"`
 	Nodes       []string         `json:"nodes"`
-	Remedies    []string         `json:"remedies"`
-	Severity    Severity         `json:"severity"`
-	Confidence  Confidence       `json:"confidence"`
-	Params      map[string]any   `json:"params"`
-	Evidence    []Evidence       `json:"evidence"`
 	AccountsFor []Account        `json:"accounts_for"`
-	Steps       []Step           `json:"steps"`
-	Candidates  []Candidate      `json:"candidates"`
 	Order       *int             `json:"order"`
 }
 
@@ -144,9 +135,12 @@ func readFinding(rule Rule, v any) (Finding, error) {
 	if err := decode(v, &r); err != nil {
 		return Finding{}, err
 	}
-	f := rule.finding()
-	f.ID, f.Subject, f.Message, f.Affects, f.Nodes, f.Remedies, f.Severity, f.Confidence = r.ID, r.Subject, r.Message, r.Affects, r.Nodes, r.Remedies, r.Severity, r.Confidence
-	f.Params, f.Evidence, f.AccountsFor, f.Steps, f.Candidates, f.Order = r.Params, r.Evidence, r.AccountsFor, r.Steps, r.Candidates, r.Order
+	f, of := r.Finding, rule.finding()
+	if f.Rule+f.Cause+f.Title != "" || f.Object != nil || f.Explains != nil {
+		return Finding{}, errors.New("rule, cause, title, object and explains are not for a rule to say")
+	}
+	f.Rule, f.Cause, f.Title, f.Symptom = of.Rule, of.Cause, of.Title, of.Symptom
+	f.ID, f.Nodes, f.AccountsFor, f.Order = r.ID, r.Nodes, r.AccountsFor, r.Order
 	err := f.grade(rule, r.Grade, r.About)
 	f.quote(r.Messages)
 	slices.Sort(f.Affects) // A list keeps the rule's order, which says nothing.
@@ -243,7 +237,7 @@ func placeOf(m *facts.Message) string {
 	if m.Source == "" {
 		return "the texts"
 	}
-	if isOfOwnLog(m) { // Its log is not kept, and has no lines.
+	if ownLogSection(m) != "logs" { // Its log is not kept, and has no lines.
 		return m.Source
 	}
 	return fmt.Sprintf("%s:%d", m.Source, m.Line)
@@ -333,25 +327,12 @@ func compareOrder(a, b *int) int {
 // hexadecimal, as in a PCI address: "0000:3b:00.0" comes before
 // "10000:01:00.0", "node2" before "node10".
 func compareSubjects(a, b string) int {
-	x, y := subjectPart.FindAllString(a, -1), subjectPart.FindAllString(b, -1)
-	return cmp.Or(slices.CompareFunc(x, y, comparePart), cmp.Compare(a, b))
+	return cmp.Or(cmp.Compare(padded(a), padded(b)), cmp.Compare(a, b))
 }
 
-// subjectPart is a number or the text between two numbers.
-var subjectPart = lazy.New(`\b[0-9a-f]+\b|[0-9]+|[^0-9]`)
-
-func comparePart(a, b string) int {
-	aNumber, bNumber := isHex(a), isHex(b)
-	switch {
-	case aNumber && bNumber:
-		a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
-		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
-	case aNumber:
-		return -1
-	case bNumber:
-		return 1
-	}
-	return cmp.Compare(a, b)
+// padded is a text in which all numbers have the same length and come before other characters.
+func padded(subject string) string {
+	return subjectNumber.Get().ReplaceAllStringFunc(subject, func(number string) string { return "\x00" + strings.Repeat("0", max(64-len(number), 0)) + number })
 }
 
-func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+var subjectNumber = lazy.New(`\b[0-9a-f]+\b|[0-9]+`)

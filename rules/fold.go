@@ -8,7 +8,7 @@ import (
 
 // folding are the steps that decide which finding is reported and which is listed under another, in their order; each has what the one before it
 // left, in order of rank. What comes before them is in the metadata of a rule alone: first_of (foremostKinds).
-var folding = []func(findings []Finding, rules []Rule) []Finding{
+var folding = []func(findings []Finding, rules map[string]Rule) []Finding{
 	joinSame,       // What facts say of a subject goes under what a log says of it.
 	underCauses,    // A consequence goes under its cause.
 	foldSameFault,  // One fault that two findings report is one finding.
@@ -17,7 +17,11 @@ var folding = []func(findings []Finding, rules []Rule) []Finding{
 }
 
 // fold applies the steps to what all rules found.
-func fold(findings []Finding, rules []Rule) []Finding {
+func fold(findings []Finding, all []Rule) []Finding {
+	rules := make(map[string]Rule, len(all))
+	for _, rule := range all {
+		rules[rule.ID] = rule
+	}
 	for _, step := range folding {
 		slices.SortStableFunc(findings, Finding.Compare)
 		findings = step(findings, rules)
@@ -35,15 +39,14 @@ func fold(findings []Finding, rules []Rule) []Finding {
 // cause, it goes under the one that ranks highest. A cause is as severe as the
 // worst of its consequences, and confirmed if one of them is: what was
 // measured there is an effect of the cause.
-func underCauses(findings []Finding, rules []Rule) []Finding {
-	explains := directly(rules)
-	ownLog, lastResort := map[string]bool{}, lastResorts(rules)
-	for _, r := range rules {
-		ownLog[r.ID] = r.OwnLog
-	}
+func underCauses(findings []Finding, rules map[string]Rule) []Finding {
 	effects := make([][]string, len(findings)) // Of the rule of each, and of its kind.
 	for i, f := range findings {
-		effects[i] = slices.Concat(explains[f.Rule], explains[f.key()])
+		for _, e := range rules[f.Rule].explanations() {
+			if e.cause == f.Rule || e.cause == f.key() {
+				effects[i] = append(effects[i], e.effect)
+			}
+		}
 	}
 	parent := make([]int, len(findings))
 	for i := range findings {
@@ -51,7 +54,7 @@ func underCauses(findings []Finding, rules []Rule) []Finding {
 		parent[i] = -1
 		for at := range findings {
 			cause := &findings[at]
-			quotes := ownLog[f.Rule] && cause.OwnLog && !lastResort[cause.Rule] && !ownLog[cause.Rule]
+			quotes := rules[f.Rule].OwnLog && cause.OwnLog && !rules[cause.Rule].LastResort && !rules[cause.Rule].OwnLog
 			if cause.Past && !f.Past { // What is past does not explain what is not.
 				continue
 			}
@@ -96,7 +99,7 @@ func (f *Finding) sharesGPU(other *Finding) bool {
 // foldSameFault puts findings on the same fault under one of them: under the
 // one of the rule that the cause is named after or, of one rule, the one that names
 // the GPU; else under the one that ranks highest.
-func foldSameFault(causes []Finding, _ []Rule) []Finding {
+func foldSameFault(causes []Finding, _ map[string]Rule) []Finding {
 	slices.SortStableFunc(causes, func(a, b Finding) int { return cmp.Compare(standing(a), standing(b)) })
 	var kept []Finding
 	for _, f := range causes {
@@ -178,29 +181,17 @@ func sameFault(k, f Finding, all []Finding) bool {
 
 // joinSame puts what the facts say of a subject under what a log said of it, of
 // the same rule: the log names the fault, and the facts confirm it.
-func joinSame(findings []Finding, _ []Rule) []Finding {
-	type key struct {
-		rule, subject string
-		confidence    Confidence
-	}
-	told := map[key]int{} // The first that a log told.
+func joinSame(findings []Finding, _ map[string]Rule) []Finding {
 	var kept []Finding
 	for _, f := range findings {
-		at := -1
-		for _, c := range confidences[:min(f.Confidence.Rank()+1, len(confidences))] {
-			if i, ok := told[key{f.Rule, f.Subject, c}]; ok && f.Order == nil && (at < 0 || i < at) {
-				at = i
-			}
-		}
-		if at >= 0 {
-			kept[at].Evidence = append(slices.Clip(kept[at].Evidence), f.Evidence...)
+		i := slices.IndexFunc(kept, func(told Finding) bool {
+			return f.Order == nil && told.Order != nil && told.Rule == f.Rule && told.Subject == f.Subject && told.Confidence.compare(f.Confidence) <= 0
+		})
+		if i < 0 {
+			kept = append(kept, f)
 			continue
 		}
-		k := key{f.Rule, f.Subject, f.Confidence}
-		if _, known := told[k]; !known && f.Order != nil {
-			told[k] = len(kept)
-		}
-		kept = append(kept, f)
+		kept[i].Evidence = append(slices.Clip(kept[i].Evidence), f.Evidence...)
 	}
 	return kept
 }
@@ -208,10 +199,9 @@ func joinSame(findings []Finding, _ []Rule) []Finding {
 // foldLastResort puts findings that only say that something failed under the finding
 // that ranks highest, if one of medium severity or above names a cause. That finding
 // is then as severe as the failure.
-func foldLastResort(causes []Finding, rules []Rule) []Finding {
-	last := lastResorts(rules)
-	kept := slices.DeleteFunc(slices.Clone(causes), func(f Finding) bool { return last[f.Rule] })
-	folded := slices.DeleteFunc(slices.Clone(causes), func(f Finding) bool { return !last[f.Rule] })
+func foldLastResort(causes []Finding, rules map[string]Rule) []Finding {
+	kept := slices.DeleteFunc(slices.Clone(causes), func(f Finding) bool { return rules[f.Rule].LastResort })
+	folded := slices.DeleteFunc(slices.Clone(causes), func(f Finding) bool { return !rules[f.Rule].LastResort })
 	if len(kept) == 0 || kept[0].Severity.Rank() > Medium.Rank() {
 		return causes
 	}
@@ -222,24 +212,14 @@ func foldLastResort(causes []Finding, rules []Rule) []Finding {
 	return kept
 }
 
-// lastResorts are the rules that say only that something failed, by id.
-func lastResorts(rules []Rule) map[string]bool {
-	last := map[string]bool{}
-	for _, r := range rules {
-		last[r.ID] = r.LastResort
-	}
-	return last
-}
-
 // withoutGuesses takes from the consequences of a cause what only guessed at it: findings
 // of a last resort that comes before another one. The failure itself stays.
-func withoutGuesses(causes []Finding, rules []Rule) []Finding {
-	last, guess := lastResorts(rules), map[string]bool{}
-	for _, r := range rules {
-		guess[r.ID] = r.LastResort && slices.ContainsFunc(r.explanations(), func(e explanation) bool { return last[ruleOf(e.effect)] })
-	}
+func withoutGuesses(causes []Finding, rules map[string]Rule) []Finding {
+	isLast := func(e explanation) bool { return rules[ruleOf(e.effect)].LastResort }
 	for i := range causes {
-		causes[i].Explains = slices.DeleteFunc(causes[i].Explains, func(f Finding) bool { return guess[f.Rule] })
+		causes[i].Explains = slices.DeleteFunc(causes[i].Explains, func(f Finding) bool {
+			return rules[f.Rule].LastResort && slices.ContainsFunc(rules[f.Rule].explanations(), isLast)
+		})
 	}
 	return causes
 }

@@ -91,32 +91,34 @@ func (g growth) times(tb testing.TB, n int) *facts.Facts {
 }
 
 func (g growth) grow(v any, path string, n int) any {
+	list, isList := v.([]any)
+	if !isList || g.list != "" && g.list != path {
+		return rebuilt(v, func(key string, member any) any { return g.grow(member, strings.TrimPrefix(path+key, "."), n) })
+	}
+	grown := make([]any, 0, n*len(list))
+	for copies := range n {
+		for _, element := range list {
+			grown = append(grown, g.vary(element, "", copies))
+		}
+	}
+	return grown
+}
+
+// rebuilt is a value with others for its members, which are found at ".key", and its elements, at "[]".
+func rebuilt(v any, with func(key string, part any) any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		grown := make(map[string]any, len(v))
+		all := make(map[string]any, len(v))
 		for key, member := range v {
-			at := key
-			if path != "" {
-				at = path + "." + key
-			}
-			grown[key] = g.grow(member, at, n)
+			all[key] = with("."+key, member)
 		}
-		return grown
+		return all
 	case []any:
-		if g.list != "" && g.list != path {
-			grown := make([]any, len(v))
-			for i, element := range v {
-				grown[i] = g.grow(element, path+"[]", n)
-			}
-			return grown
+		all := make([]any, len(v))
+		for i, element := range v {
+			all[i] = with("[]", element)
 		}
-		grown := make([]any, 0, n*len(v))
-		for copies := range n {
-			for _, element := range v {
-				grown = append(grown, g.vary(element, "", copies))
-			}
-		}
-		return grown
+		return all
 	}
 	return v
 }
@@ -132,18 +134,6 @@ func (g growth) vary(v any, key string, copies int) any {
 		return v
 	}
 	switch v := v.(type) {
-	case map[string]any:
-		varied := make(map[string]any, len(v))
-		for k, member := range v {
-			varied[k] = g.vary(member, k, copies)
-		}
-		return varied
-	case []any:
-		varied := make([]any, len(v))
-		for i, element := range v {
-			varied[i] = g.vary(element, key, copies)
-		}
-		return varied
 	case float64:
 		if key == "line" || key == "order" || key == "seconds" || g.varied(key) {
 			return v + float64(1000*copies)
@@ -153,7 +143,12 @@ func (g growth) vary(v any, key string, copies int) any {
 			return another(v, copies)
 		}
 	}
-	return v
+	return rebuilt(v, func(of string, part any) any {
+		if of == "[]" {
+			of = key
+		}
+		return g.vary(part, strings.TrimPrefix(of, "."), copies)
+	})
 }
 
 // another is a text of the same kind.

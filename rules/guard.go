@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/metrics"
+	"syscall"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/topdown"
@@ -174,4 +175,14 @@ func readMetrics(names ...string) uint64 {
 		sum += s.Value.Uint64()
 	}
 	return sum
+}
+
+// cpuTime is the processor time that this process has used. On a machine that is
+// busy with other work, a rule may take long by the clock through no fault of its own.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return time.Since(programStart)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -241,31 +241,18 @@ func judgedUnits(t *testing.T, s *Set, f *facts.Facts) *Result {
 	return &all
 }
 
-// unitsOf are the facts of each unit of a text, as the program judges them: the launches of one text with the
-// same number, with their variables. Each container is one of its own.
+// unitsOf are the facts of each unit of a text, as the program judges them: the launches with the same number.
 func unitsOf(f *facts.Facts) []*facts.Facts {
-	type key struct {
-		source string
-		unit   int
-		box    int
-	}
-	var keys []key
-	units := map[key][]facts.Launch{}
-	for i, l := range f.Launches {
-		k := key{source: l.Source, unit: l.Unit}
-		if l.Unit == 0 && slices.Contains([]string{"docker-run", "compose", "kubernetes", "docker-inspect", "dockerfile"}, l.Kind) {
-			k.box = i + 1
-		}
-		if units[k] == nil {
-			keys = append(keys, k)
-		}
-		units[k] = append(units[k], l)
-	}
 	var all []*facts.Facts
-	for _, k := range keys {
-		u := *f
-		u.Launches = units[k]
-		all = append(all, &u)
+	at := map[int]*facts.Facts{}
+	for _, l := range f.Launches {
+		if at[l.Unit] == nil {
+			u := *f
+			u.Launches = nil
+			at[l.Unit] = &u
+			all = append(all, &u)
+		}
+		at[l.Unit].Launches = append(at[l.Unit].Launches, l)
 	}
 	return all
 }

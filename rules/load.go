@@ -194,16 +194,21 @@ func ReadPolicy(fsys fs.FS, wanted func(name string) bool) (map[string][]byte, e
 func load(builtin, user map[string][]byte) (*Set, error) {
 	n := len(builtin) + len(user)
 	s := &Set{modules: make(map[string]*ast.Module, n), checked: len(user) > 0, kept: &programs{}, own: map[string]bool{}, limits: usual}
-	var faults []error
+	faults := &faultsOf{}
 	owner := map[string]string{} // The file that declares a package.
 	for i, files := range []map[string][]byte{builtin, user} {
 		modules, errs := parse(files, true)
-		faults = append(faults, errs...)
+		faults.all = append(faults.all, errs...)
 		for _, name := range slices.Sorted(maps.Keys(modules)) {
 			m := modules[name]
 			pkg := packageName(m)
+			faults.file, faults.line = name, m.Package.Location.Row
 			if first, taken := owner[pkg]; taken {
-				faults = append(faults, duplicate(pkg, first, name, m.Package.Location.Row))
+				what := "the library package " + pkg
+				if id, ok := strings.CutPrefix(pkg, rulesPackage); ok {
+					what = "the rule id " + ruleID(id)
+				}
+				faults.add("give it another name", "%s is taken by %s", what, first)
 				continue
 			}
 			owner[pkg] = name
@@ -213,46 +218,25 @@ func load(builtin, user map[string][]byte) (*Set, error) {
 			}
 			switch {
 			case strings.HasPrefix(pkg, rulesPackage):
-				rule, errs := readRule(name, m, i == 1)
-				faults = append(faults, append(errs, partialSets(name, m)...)...)
+				s.rules = append(s.rules, readRule(faults, m, i == 1))
+				partialSets(faults, m)
 				if i == 1 { // A test holds the built-in rules to it.
-					faults = append(faults, lint(name, m)...)
+					lint(faults, m)
 				}
-				s.rules = append(s.rules, rule)
 			case !strings.HasPrefix(pkg, libPackage):
-				faults = append(faults, &Problem{
-					File: name, Line: m.Package.Location.Row,
-					Reason: fmt.Sprintf("package %s is neither a rule nor a library", pkg),
-					Hint:   "name it " + rulesPackage + "<id> or " + libPackage + "<name>",
-				})
+				faults.add("name it "+rulesPackage+"<id> or "+libPackage+"<name>", "package %s is neither a rule nor a library", pkg)
 			}
 		}
 	}
 	slices.SortStableFunc(s.rules, func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) })
 	s.conditions = conditionsOf(s.modules)
-	if len(faults) == 0 {
-		faults = s.checkPrecedence()
+	if len(faults.all) == 0 {
+		s.checkPrecedence(faults)
 	}
-	if len(faults) == 0 && s.checked { // A test holds the built-in rules to it.
-		faults = strangeNeeds(slices.DeleteFunc(slices.Clone(s.rules), func(r Rule) bool { return !s.own[r.File] }), s.modules)
+	if len(faults.all) == 0 && s.checked { // A test holds the built-in rules to it.
+		strangeNeeds(faults, slices.DeleteFunc(slices.Clone(s.rules), func(r Rule) bool { return !s.own[r.File] }), s.modules)
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
-	}
-	return s, nil
-}
-
-// duplicate says that two files declare one package.
-func duplicate(pkg, first, second string, line int) *Problem {
-	what := "the library package " + pkg
-	if id, ok := strings.CutPrefix(pkg, rulesPackage); ok {
-		what = "the rule id " + ruleID(id)
-	}
-	return &Problem{
-		File: second, Line: line,
-		Reason: fmt.Sprintf("%s is taken by %s", what, first),
-		Hint:   "give it another name",
-	}
+	return s, errors.Join(faults.all...)
 }
 
 // parse parses files in parallel, with or without their metadata.

@@ -43,13 +43,12 @@ func conditionsOf(modules map[string]*ast.Module) map[string]string {
 			if rule.Head.Key == nil {
 				continue
 			}
-			switch key := rule.Head.Key.Value.(type) {
-			case ast.String:
-				all[string(key)] = file
-			case *ast.Array:
-				if name, ok := key.Elem(0).Value.(ast.String); ok {
-					all[string(name)] = file
-				}
+			key := rule.Head.Key.Value
+			if pair, ok := key.(*ast.Array); ok {
+				key = pair.Elem(0).Value
+			}
+			if name, ok := key.(ast.String); ok {
+				all[string(name)] = file
 			}
 		}
 	}
@@ -58,12 +57,7 @@ func conditionsOf(modules map[string]*ast.Module) map[string]string {
 
 // hasRows reports whether a row of the catalogue gives findings of a rule.
 func hasRows(rule string) bool {
-	for _, v := range message.Templates() {
-		if v.Rule == rule {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(message.Templates())), func(v *message.Template) bool { return v.Rule == rule })
 }
 
 // entry is the subject of a template: a message of a log, or an event of the kernel
@@ -345,27 +339,23 @@ func conditionsFrom(h byRow, a answer) *situation {
 		}
 	}
 	// Sets are sorted, so of two values of one name the same one is always taken.
-	pairs := func(terms []*ast.Term, take func(name string, value ast.Value)) {
+	pairs := func(terms []*ast.Term, take func(name string, value any)) {
 		for _, t := range terms {
-			if pair, ok := t.Value.(*ast.Array); ok && pair.Len() == 2 {
-				if name, ok := pair.Elem(0).Value.(ast.String); ok {
-					take(string(name), pair.Elem(1).Value)
-				}
+			if pair, ok := native(t.Value).([]any); ok && len(pair) == 2 {
+				take(fmt.Sprint(pair[0]), pair[1])
 			}
 		}
 	}
-	pairs(a.sets["values"], func(name string, value ast.Value) {
-		if text, ok := value.(ast.String); ok {
-			if text != "" {
-				s.Values[name] = string(text)
-			}
-		} else {
-			s.whole["{@"+name+"}"] = native(value)
+	pairs(a.sets["values"], func(name string, value any) {
+		if text, isText := value.(string); !isText {
+			s.whole["{@"+name+"}"] = value
+		} else if text != "" {
+			s.Values[name] = text
 		}
 	})
-	pairs(a.sets["shown"], func(name string, value ast.Value) {
+	pairs(a.sets["shown"], func(name string, value any) {
 		var e Evidence
-		if decode(native(value), &e) == nil {
+		if decode(value, &e) == nil {
 			s.shown[name] = append(s.shown[name], e)
 		}
 	})

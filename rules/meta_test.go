@@ -76,18 +76,19 @@ func libraryFaults(t *testing.T) []string {
 			faults = append(faults, fmt.Sprintf("%s: %s is not imported; import its package", name, ref))
 		}
 	}
-	for _, err := range strangeNeeds(set.rules, set.modules) {
-		faults = append(faults, err.Error())
-	}
+	found := &faultsOf{}
+	strangeNeeds(found, set.rules, set.modules)
 	for _, rule := range set.rules {
-		for _, err := range lint(rule.File, set.modules[rule.File]) {
-			faults = append(faults, err.Error())
-		}
+		found.file = rule.File
+		lint(found, set.modules[rule.File])
 		faults = append(faults, missingFaults(rule.File, set.modules[rule.File])...)
 		faults = append(faults, metadataFaults(rule, set.modules[rule.File])...)
 		if verb := fractionVerb.Find(files[rule.File]); verb != nil {
 			faults = append(faults, fmt.Sprintf("%s: OPA's sprintf takes %s of no whole number, which any may be; write it with peers.decimal or round it", rule.File, verb))
 		}
+	}
+	for _, err := range found.all {
+		faults = append(faults, err.Error())
 	}
 	faults = append(faults, testFaults(t, set)...)
 	faults = append(faults, caseFaults(t, set, quick)...)

@@ -40,7 +40,7 @@ func rank[T comparable](order []T, v T) int {
 // kebabCase is the form of an id.
 var kebabCase = lazy.New(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// faultsOf collects the faults of a file.
+// faultsOf collects the faults of files: those of the line of the file that is being checked.
 type faultsOf struct {
 	file string
 	line int
@@ -53,11 +53,10 @@ func (f *faultsOf) add(hint, format string, args ...any) {
 
 // readRule reads the metadata of a rule's package and checks that the rule
 // keeps the contract. The folders of the user's own mean nothing.
-func readRule(file string, m *ast.Module, own bool) (Rule, []error) {
+func readRule(faults *faultsOf, m *ast.Module, own bool) Rule {
 	pkg := strings.TrimPrefix(packageName(m), rulesPackage)
-	rule := Rule{ID: ruleID(pkg), File: file}
-	faults := &faultsOf{file: file, line: m.Package.Location.Row}
-	base := strings.TrimSuffix(path.Base(filepath.ToSlash(file)), ".rego")
+	rule := Rule{ID: ruleID(pkg), File: faults.file}
+	base := strings.TrimSuffix(path.Base(filepath.ToSlash(rule.File)), ".rego")
 	switch {
 	case !kebabCase.MatchString(rule.ID):
 		faults.add("use lower-case words joined by _", "package %s does not yield a rule id", packageName(m))
@@ -67,12 +66,12 @@ func readRule(file string, m *ast.Module, own bool) (Rule, []error) {
 	a := packageAnnotations(m)
 	if a == nil {
 		faults.add("put a # METADATA block right above the package line", "the package has no metadata")
-		return rule, faults.all
+		return rule
 	}
 	faults.line = a.Location.Row
 	custom := make(map[string]any, len(a.Custom))
 	if !own {
-		maps.Copy(custom, shared[path.Dir(file)])
+		maps.Copy(custom, shared[path.Dir(rule.File)])
 	}
 	maps.Copy(custom, a.Custom)
 	for _, key := range []string{"description", "file", "id", "links", "title"} {
@@ -98,9 +97,11 @@ func readRule(file string, m *ast.Module, own bool) (Rule, []error) {
 	if len(rule.Profiles) == 0 {
 		rule.Profiles = []Profile{Training, Image}
 	}
-	rule.place(own)
+	if len(rule.Areas) == 0 {
+		rule.Areas = []Area{AreaPolicy}
+	}
 	rule.check(faults)
-	return rule, faults.all
+	return rule
 }
 
 // check checks the values of a rule's metadata.
@@ -151,8 +152,7 @@ var answers = []string{"findings", "missing", "asks", "not_applicable"}
 
 // partialSets checks that the answers of the package are sets, which are defined
 // (possibly empty) for any facts.
-func partialSets(file string, m *ast.Module) []error {
-	faults := &faultsOf{file: file, line: m.Package.Location.Row}
+func partialSets(faults *faultsOf, m *ast.Module) {
 	found := false
 	for _, rule := range m.Rules {
 		name := rule.Head.Name.String()
@@ -165,10 +165,10 @@ func partialSets(file string, m *ast.Module) []error {
 			faults.add("write \""+name+" contains ... if { ... }\"", "%s is not a set", name)
 		}
 	}
+	faults.line = m.Package.Location.Row
 	if !found && !hasRows(ruleID(strings.TrimPrefix(packageName(m), rulesPackage))) {
 		faults.add("write \"findings contains {...} if { ... }\"", "the package has no findings")
 	}
-	return faults.all
 }
 
 // packageAnnotations returns the metadata block of the package.
@@ -185,8 +185,7 @@ func packageAnnotations(m *ast.Module) *ast.Annotations {
 // false. Only missing, asks and not_applicable may ask whether a fact exists. A
 // comparison, as in not input.x == "y", is allowed: it states
 // explicitly that everything but y counts.
-func lint(file string, m *ast.Module) []error {
-	var faults []error
+func lint(faults *faultsOf, m *ast.Module) {
 	for _, rule := range m.Rules {
 		if name := rule.Head.Name.String(); name != "findings" && slices.Contains(answers, name) {
 			continue
@@ -194,16 +193,12 @@ func lint(file string, m *ast.Module) []error {
 		ast.WalkExprs(rule, func(e *ast.Expr) bool {
 			compares := e.IsEquality() || e.IsCall() && e.Operator().Equal(ast.Equal.Ref())
 			if e.Negated && !compares && mentionsInput(e) {
-				faults = append(faults, &Problem{
-					File: file, Line: e.Location.Row,
-					Reason: "\"not input...\" also holds when the fact is not known",
-					Hint:   "write \"== false\", or ask for the fact in asks",
-				})
+				faults.line = e.Location.Row
+				faults.add("write \"== false\", or ask for the fact in asks", "\"not input...\" also holds when the fact is not known")
 			}
 			return false
 		})
 	}
-	return faults
 }
 
 // mentionsInput reports whether an expression refers to input.

@@ -236,32 +236,21 @@ func known(v ast.Value, path []string) bool {
 
 // strangeNeeds lists what rules need or ask for that is neither a path of the facts nor a condition, or
 // that is never unknown.
-func strangeNeeds(rules []Rule, modules map[string]*ast.Module) []error {
-	schema, err := readSchema()
-	if err != nil {
-		return []error{err}
-	}
-	var faults []error
+func strangeNeeds(faults *faultsOf, rules []Rule, modules map[string]*ast.Module) {
+	schema := readSchema()
 	for _, rule := range rules {
-		line := 0
-		if a := packageAnnotations(modules[rule.File]); a != nil {
-			line = a.Location.Row
-		}
-		fault := func(hint, format string, args ...any) {
-			faults = append(faults, &Problem{File: rule.File, Line: line, Reason: "custom.needs: " + fmt.Sprintf(format, args...), Hint: hint})
-		}
+		faults.file, faults.line = rule.File, packageAnnotations(modules[rule.File]).Location.Row
 		for _, need := range slices.Concat(append(slices.Clone(rule.Needs), asked(modules[rule.File]))...) {
 			if _, ok := conditions[need]; ok {
 				continue
 			}
 			if _, ok := schemaAt(schema, keysOf(need)); !ok {
-				fault("see rules/facts.schema.json; the conditions are "+strings.Join(slices.Sorted(maps.Keys(conditions)), ", "), "%q is not a path of the facts", need)
+				faults.add("see rules/facts.schema.json; the conditions are "+strings.Join(slices.Sorted(maps.Keys(conditions)), ", "), "custom.needs: %q is not a path of the facts", need)
 			} else if whole, always := alwaysKnown(schema, need); always {
-				fault(fmt.Sprintf("name what it is part of: %q", whole), "%q is never unknown", need)
+				faults.add(fmt.Sprintf("name what it is part of: %q", whole), "custom.needs: %q is never unknown", need)
 			}
 		}
 	}
-	return faults
 }
 
 // alwaysKnown reports whether a path leads to a number or truth value that is written
@@ -280,10 +269,11 @@ func alwaysKnown(schema map[string]any, need string) (whole string, always bool)
 }
 
 // readSchema reads the schema of the facts, once.
-var readSchema = sync.OnceValues(func() (map[string]any, error) {
-	var schema map[string]any
-	err := json.Unmarshal(factsSchema, &schema)
-	return schema, err
+var readSchema = sync.OnceValue(func() (schema map[string]any) {
+	if err := json.Unmarshal(factsSchema, &schema); err != nil {
+		panic(err) // It is part of the program, and a test reads it.
+	}
+	return schema
 })
 
 // schemaAt is the part of a JSON Schema for a path.

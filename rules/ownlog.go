@@ -45,9 +45,6 @@ func ownLogStates(c *probe.Collectives, source string, value any) bool {
 	})
 }
 
-// isOfOwnLog reports whether a message is from the log of the probe's own library.
-func isOfOwnLog(m *facts.Message) bool { return strings.HasPrefix(m.Source, probe.LogSource) }
-
 // ownLogSection is where in the facts the log of a message is.
 func ownLogSection(m *facts.Message) string {
 	if arm, own := strings.CutPrefix(m.Source, probe.LogSource); own {

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -45,53 +44,31 @@ func ruleOf(key string) string {
 	return rule
 }
 
-// reached are the keys to which next leads from a start, at any distance; the start
-// itself if a path leads back.
-func reached(start string, next func(key string) []string) map[string]bool {
-	seen := map[string]bool{}
-	var visit func(key string)
-	visit = func(key string) {
-		for _, n := range next(key) {
-			if !seen[n] {
-				seen[n] = true
-				visit(n)
-			}
-		}
-	}
-	visit(start)
-	return seen
-}
-
-// directly lists what each rule, and each kind of finding, explains without others between.
-func directly(rules []Rule) map[string][]string {
-	direct := make(map[string][]string, len(rules))
+// circular are the rules whose findings may be consequences of themselves, directly or through others: then folding
+// them would not end.
+func circular(rules []Rule) map[string]bool {
+	direct := map[string][]string{} // What each rule, and each kind of finding, explains without others between.
 	for _, r := range rules {
 		for _, e := range r.explanations() {
 			direct[e.cause] = append(direct[e.cause], e.effect)
 		}
 	}
-	return direct
-}
-
-// circular are the rules whose findings may be consequences of themselves: then folding
-// them would not end.
-func circular(rules []Rule) map[string]bool {
-	direct := directly(rules)
-	next := func(key string) (effects []string) {
-		for cause := range direct {
-			if meet(cause, key) {
-				effects = append(effects, direct[cause]...)
-			}
-		}
-		return effects
-	}
 	all := map[string]bool{}
 	for cause, effects := range direct {
-		for _, effect := range effects {
-			for key := range reached(effect, next) {
-				all[ruleOf(cause)] = all[ruleOf(cause)] || meet(key, cause)
+		seen, next := map[string]bool{}, slices.Clone(effects)
+		for len(next) > 0 {
+			key := next[0]
+			next = next[1:]
+			if seen[key] {
+				continue
 			}
-			all[ruleOf(cause)] = all[ruleOf(cause)] || meet(effect, cause)
+			seen[key] = true
+			all[ruleOf(cause)] = all[ruleOf(cause)] || meet(key, cause)
+			for other := range direct {
+				if meet(other, key) {
+					next = append(next, direct[other]...)
+				}
+			}
 		}
 	}
 	return all
@@ -102,31 +79,27 @@ func meet(a, b string) bool { return a == b || ruleOf(a) == b || a == ruleOf(b) 
 
 // checkPrecedence checks that what a rule explains is a rule, that no finding explains
 // itself, directly or through others, and that first_of names each kind once.
-func (s *Set) checkPrecedence() []error {
-	var faults []error
+func (s *Set) checkPrecedence(faults *faultsOf) {
 	itself := circular(s.rules)
 	for _, rule := range s.rules {
+		faults.file, faults.line = rule.File, 0
 		for _, e := range rule.explanations() {
 			id := ruleOf(e.effect)
 			if _, known := s.Rule(id); !known {
-				faults = append(faults, &Problem{File: rule.File, Reason: "custom.explains: " + s.unknownRule(id).Error()})
+				faults.add("", "custom.explains: %v", s.unknownRule(id))
 			}
 		}
 		if itself[rule.ID] {
-			faults = append(faults, &Problem{
-				File: rule.File, Reason: fmt.Sprintf("rule %s explains itself through custom.explains", rule.ID),
-				Hint: "a cause explains its consequences, never the reverse",
-			})
+			faults.add("a cause explains its consequences, never the reverse", "rule %s explains itself through custom.explains", rule.ID)
 		}
 		for _, kinds := range rule.firstOf() {
 			for i, id := range kinds {
 				if slices.Contains(kinds[:i], id) {
-					faults = append(faults, &Problem{File: rule.File, Reason: fmt.Sprintf("custom.first_of names %s twice", id)})
+					faults.add("", "custom.first_of names %s twice", id)
 				}
 			}
 		}
 	}
-	return faults
 }
 
 // firstOf reads the lists of a rule's first_of.

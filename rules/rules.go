@@ -304,8 +304,3 @@ type Result struct {
 	// reason.
 	NotApplicable map[string]string
 }
-
-// judges reports whether a rule is judged in a profile.
-func (r Rule) judges(profile Profile) bool {
-	return len(r.Profiles) == 0 || slices.Contains(r.Profiles, profile)
-}

@@ -89,18 +89,14 @@ func readBounded(name string, r io.Reader) ([]byte, error) {
 }
 
 func parseFacts(name string, data []byte) (*facts.Facts, error) {
-	var head struct {
-		Schema *string `json:"schema"`
-	}
-	err := json.Unmarshal(data, &head)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return nil, fmt.Errorf("%s:%d: %w", name, lineAt(data, syntax.Offset-1), err)
-	}
-	if err := checkSchema(head.Schema); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
 	f := &facts.Facts{}
 	unfit, err := kjson.UnmarshalStrict(data, f)
+	if is, offset := kjson.SyntaxErrorOffset(err); is {
+		return nil, fmt.Errorf("%s:%d: %w", name, lineAt(data, offset-1), err)
+	}
+	if err := checkSchema(f.Schema); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return nil, fmt.Errorf("%s:%d: %s: got %s, want %s", name, lineAt(data, wrong.Offset-1), wrong.Field, wrong.Value, wrong.Type)
 	}
@@ -119,14 +115,14 @@ func lineAt(data []byte, offset int64) int {
 
 var factsFamily = lazy.New(`^gpudoctor\.facts/v[0-9]+$`)
 
-func checkSchema(schema *string) error {
+func checkSchema(schema string) error {
 	switch {
-	case schema == nil:
+	case schema == "":
 		return fmt.Errorf("not a facts file: it has no schema; want %q", facts.FactsSchema)
-	case *schema == facts.FactsSchema:
+	case schema == facts.FactsSchema:
 		return nil
-	case factsFamily.MatchString(*schema):
-		return fmt.Errorf("%w: its schema is %q; this version reads %q", ErrNewer, *schema, facts.FactsSchema)
+	case factsFamily.MatchString(schema):
+		return fmt.Errorf("%w: its schema is %q; this version reads %q", ErrNewer, schema, facts.FactsSchema)
 	}
-	return fmt.Errorf("not a facts file: its schema is %.80q; want %q", *schema, facts.FactsSchema)
+	return fmt.Errorf("not a facts file: its schema is %.80q; want %q", schema, facts.FactsSchema)
 }

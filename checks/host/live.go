@@ -36,7 +36,7 @@ type live struct {
 func newLive() Source { return &live{files: newPool(fileDeadline)} }
 
 func (l *live) ReadFile(name string, limit int64) ([]byte, error) {
-	return run(l.files, opRead, name, func() ([]byte, error) { return readRegular(name, limit) })
+	return run(l.files, read.String(), name, func() ([]byte, error) { return readRegular(name, limit) })
 }
 
 // readRegular returns at most limit bytes of a regular file. Those of procfs do not know their size.
@@ -93,7 +93,7 @@ func folder(mode fs.FileMode) error {
 }
 
 func (l *live) ReadDir(name string) ([]string, error) {
-	return run(l.files, opList, name, func() ([]string, error) {
+	return run(l.files, list.String(), name, func() ([]string, error) {
 		f, err := open(name, folder)
 		if err != nil {
 			return nil, err
@@ -112,12 +112,12 @@ func (l *live) ReadDir(name string) ([]string, error) {
 }
 
 func (l *live) ReadLink(name string) (string, error) {
-	return run(l.files, opLink, name, func() (string, error) { return os.Readlink(name) })
+	return run(l.files, link.String(), name, func() (string, error) { return os.Readlink(name) })
 }
 
 // Stat describes a file, links followed.
 func (l *live) Stat(name string) (FileInfo, error) {
-	return run(l.files, opStat, name, func() (FileInfo, error) {
+	return run(l.files, stat.String(), name, func() (FileInfo, error) {
 		info, err := os.Stat(name)
 		if err != nil {
 			return FileInfo{}, err
@@ -129,7 +129,13 @@ func (l *live) Stat(name string) (FileInfo, error) {
 // Ask answers a question. The machine is asked each question once.
 func (l *live) Ask(ctx context.Context, question string, by Answerer) (json.RawMessage, error) {
 	if by == nil {
-		by = func(context.Context) (any, error) { return l.answer(splitQuestion(question)) }
+		by = func(context.Context) (any, error) {
+			name, argument, takes := strings.Cut(question, ":")
+			if takes {
+				name += ":"
+			}
+			return l.answer(name, argument)
+		}
 	}
 	return l.asked.ask(ctx, question, by)
 }
@@ -151,15 +157,15 @@ func (l *live) answer(name, argument string) (any, error) {
 	case AskStatfs:
 		return run(l.files, "statfs", argument, func() (Statfs, error) { return statfs(argument) })
 	case AskLibraryText:
-		return run(l.files, opRead, argument, func() (string, error) { return libraryText(argument) })
+		return run(l.files, read.String(), argument, func() (string, error) { return libraryText(argument) })
 	case AskProcess:
-		return run(l.files, opRead, "/proc", func() (bool, error) { return processSeen(argument) })
+		return run(l.files, read.String(), "/proc", func() (bool, error) { return processSeen(argument) })
 	case AskKernelConfig:
 		names, err := uname()
 		if err != nil {
 			return nil, err
 		}
-		return run(l.files, opRead, "kernel configuration", func() (KernelConfig, error) { return kernelConfig(names.Release) })
+		return run(l.files, read.String(), "kernel configuration", func() (KernelConfig, error) { return kernelConfig(names.Release) })
 	case AskAccess:
 		return run(l.files, "access", argument, func() (string, error) { return access(argument) })
 	}
@@ -167,14 +173,6 @@ func (l *live) answer(name, argument string) (any, error) {
 }
 
 func (l *live) Recorded() bool { return false }
-
-// splitQuestion splits a question from its argument: "statfs:" and "/dev/shm".
-func splitQuestion(question string) (name, argument string) {
-	if i := strings.IndexByte(question, ':'); i >= 0 {
-		return question[:i+1], question[i+1:]
-	}
-	return question, ""
-}
 
 // cause takes an error out of the wrapping of package os: every Source names the operation and the path once.
 func cause(err error) error {

@@ -133,7 +133,7 @@ func readKernelLog() (string, error) {
 	const device = "/dev/kmsg"
 	fd, err := unix.Open(device, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return "", &fs.PathError{Op: opRead, Path: device, Err: err}
+		return "", &fs.PathError{Op: read.String(), Path: device, Err: err}
 	}
 	defer func() { _ = unix.Close(fd) }() // Nothing was written.
 	var log kernelLog
@@ -149,7 +149,7 @@ func readKernelLog() (string, error) {
 		case errors.Is(err, unix.EPIPE), errors.Is(err, unix.EINTR):
 			// EPIPE: records were overwritten before they were read; the next read continues with the oldest one.
 		case err != nil:
-			return "", &fs.PathError{Op: opRead, Path: device, Err: err}
+			return "", &fs.PathError{Op: read.String(), Path: device, Err: err}
 		case n == 0:
 			return log.text.String(), nil
 		default:

@@ -43,15 +43,10 @@ const (
 	operations int = iota
 )
 
-// The operations, as fs.PathError.Op names them in every Source.
-const (
-	opStat = "stat"
-	opRead = "read"
-	opLink = "readlink"
-	opList = "readdir"
-)
-
-func (op operation) String() string { return [operations]string{opStat, opRead, opLink, opList}[op] }
+// String names the operation as fs.PathError.Op does in every Source.
+func (op operation) String() string {
+	return [operations]string{"stat", "read", "readlink", "readdir"}[op]
+}
 
 // outcome is the result of an operation, or of a question.
 type outcome struct {
@@ -263,7 +258,7 @@ func (m *Memory) ReadFile(name string, limit int64) ([]byte, error) {
 	})
 	switch size := int64(len(c.data)); {
 	case c.more && size < limit:
-		return nil, &fs.PathError{Op: opRead, Path: name, Err: ErrNotRecorded} // More is wanted than was kept.
+		return nil, &fs.PathError{Op: read.String(), Path: name, Err: ErrNotRecorded} // More is wanted than was kept.
 	case size > limit:
 		return c.data[:limit:limit], nil
 	}

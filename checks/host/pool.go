@@ -82,7 +82,7 @@ func (p *pool) end(o *job) {
 // nothing in common.
 func placeOf(op, name string) string {
 	dir := path.Dir(name)
-	if op == opList || strings.Count(dir, "/") < 2 {
+	if op == list.String() || strings.Count(dir, "/") < 2 {
 		return name
 	}
 	return dir

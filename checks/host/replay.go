@@ -341,21 +341,16 @@ func (p *parser) stat(words string, body []byte) (any, error) {
 	return FileInfo{Mode: kind, Size: size}, nothing(body)
 }
 
-// parseMode reads what fs.FileMode.String writes.
+// parseMode reads what fs.FileMode.String writes: a letter for each of the bits from 19 on that is set, and the permissions.
 func parseMode(s string) (mode fs.FileMode, ok bool) {
-	const letters, permissions = "dalTLDpSugct?", "rwxrwxrwx"
-	if len(s) <= len(permissions) {
+	letters := len(s) - len("rwxrwxrwx")
+	if letters < 1 {
 		return 0, false
 	}
-	kind, rest := s[:len(s)-len(permissions)], s[len(s)-len(permissions):]
-	for i := range permissions {
-		if rest[i] == permissions[i] {
-			mode |= 1 << (len(permissions) - 1 - i)
-		}
-	}
-	for i := range kind {
-		if bit := strings.IndexByte(letters, kind[i]); bit >= 0 {
-			mode |= 1 << (31 - bit) // The first letter is the highest bit, fs.ModeDir.
+	for i := range 32 {
+		bit := fs.FileMode(1) << i
+		if i < 9 && s[len(s)-1-i] != '-' || i >= 19 && strings.Contains(s[:letters], bit.String()[:1]) {
+			mode |= bit
 		}
 	}
 	return mode, mode.String() == s
@@ -462,17 +457,13 @@ func (p *parser) answer(text string, body []byte) error {
 
 // questionOf takes the question, the rest of the marker and the extension from an answer's name.
 func questionOf(text string) (question, rest, ext string, err error) {
-	if strings.HasPrefix(text, `"`) {
-		question, rest, err = token(text)
-		if strings.HasPrefix(rest, ".") {
-			ext, rest, _ = strings.Cut(rest, " ")
-		}
-		return question, rest, ext, err
-	}
-	question, rest, _ = strings.Cut(text, " ")
-	rest = strings.TrimSpace(rest)
-	if rest == "" {
+	question, rest, err = token(text)
+	switch {
+	case strings.HasPrefix(rest, "."): // Behind a quoted name.
+		ext, rest, _ = strings.Cut(rest, " ")
+	case rest == "":
 		ext = path.Ext(question)
+		question = strings.TrimSuffix(question, ext)
 	}
-	return strings.TrimSuffix(question, ext), rest, ext, nil
+	return question, rest, ext, err
 }

@@ -266,21 +266,18 @@ const hexWidth = 32
 // hexLines writes data as hex. Whole lines of zeros are folded to "00*N".
 func hexLines(data []byte) []byte {
 	var out []byte
-	zeros := 0
-	flush := func() {
-		if zeros > 0 {
-			out = append(fmt.Appendf(out, "00*%d", zeros), '\n')
-			zeros = 0
+	for len(data) > 0 {
+		n := len(data) - len(bytes.TrimLeft(data, "\x00"))
+		if n < len(data) {
+			n -= n % hexWidth
 		}
-	}
-	for line := range slices.Chunk(data, hexWidth) {
-		if len(bytes.Trim(line, "\x00")) == 0 {
-			zeros += len(line)
-			continue
+		if n > 0 {
+			out = fmt.Appendf(out, "00*%d\n", n)
+		} else {
+			n = min(hexWidth, len(data))
+			out = append(hex.AppendEncode(out, data[:n]), '\n')
 		}
-		flush()
-		out = append(hex.AppendEncode(out, line), '\n')
+		data = data[n:]
 	}
-	flush()
 	return out
 }

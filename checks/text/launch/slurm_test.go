@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/text"
 	"github.com/gpudoctor/gpudoctor/checks/text/texttest"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -62,16 +61,6 @@ func TestSameInTwoFiles(t *testing.T) {
 	}
 }
 
-// TestTemplates checks that a template is named as one, with its line.
-func TestTemplates(t *testing.T) {
-	f := texttest.Parse("x", "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - image: i\n    resources:\n      limits:\n        nvidia.com/gpu: {{ .Values.gpus }}\n")
-	want := facts.Unknown{
-		Section: "launches", Fact: "[x]", Reason: "line 8 of x is a template, which says nothing until it is filled in",
-		Hint: "render it (helm template, kustomize build), and give the result",
-	}
-	expect.That(t, len(f.Unknown) == 1 && f.Unknown[0] == want, "got %+v", f.Unknown)
-}
-
 // TestWhatIsNotUnderstood checks that a manifest which is not read to its end says so, with the line.
 func TestWhatIsNotUnderstood(t *testing.T) {
 	pod := "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n"
@@ -80,7 +69,8 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 		fmt.Fprintf(&many, "%s  - name: c%d\n    image: i\n    resources: {limits: {nvidia.com/gpu: 8}}\n---\n", pod, i)
 	}
 	for text, want := range map[string]string{
-		"Look:\n" + pod + "  - name: a\n    image: [unclosed\n   bad: {\n": "x is not valid YAML at line 6",
+		"Look:\n" + pod + "  - name: a\n    image: [unclosed\n   bad: {\n":                                "x is not valid YAML at line 6",
+		pod + "  - image: i\n    resources:\n      limits:\n        nvidia.com/gpu: {{ .Values.gpus }}\n": "line 8 of x is a template, which says nothing until it is filled in",
 		many.String(): "only the first 256 descriptions of jobs are kept, and x has more",
 		pod + "  - name: a\n    image: i\n    env:\n" + strings.Repeat("    - {name: A, value: b}\n", 20001): "the manifest at line 1 of x has more than 20000 lines or 1048576 bytes",
 		pod + strings.Repeat("  - {name: a, image: i, resources: {limits: {nvidia.com/gpu: 8}}}\n", 257):     "the list at line 5 of x has more than 256 entries",

@@ -2,9 +2,9 @@ package launch
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -270,7 +270,7 @@ func (s *reading) ignores(scripts []part) {
 		}
 		line := i + 1
 		if m[2] == "" {
-			s.withoutReason(m[1], line)
+			notUnderstood(s, fmt.Sprintf("line %d of %s ignores %s without a reason", line, s.Source(), m[1]), "write why: \"# gpudoctor:ignore "+m[1]+": REASON\"")
 			continue
 		}
 		scope := innermost(s.parts, line)
@@ -292,10 +292,6 @@ func (s *reading) ignores(scripts []part) {
 			}
 		}
 	}
-}
-
-func (s *reading) withoutReason(rule string, line int) {
-	notUnderstood(s, "line "+strconv.Itoa(line)+" of "+s.Source()+" ignores "+rule+" without a reason", "write why: \"# gpudoctor:ignore "+rule+": REASON\"")
 }
 
 // documentOf is the document of YAML in which a line stands, by its index.
