@@ -206,7 +206,7 @@ var copes = lazy.New(`(?i)\b(?:fall(?:s|ing)? back|(?:go(?:es|ing)|carry(?:ing)?
 func Copes(line string) bool { return copes.MatchString(line) }
 
 // Survived reports whether a line with a row's message says that the program goes on behind what else would end it.
-func (s *Statement) Survived(line string) bool { return mortal[s.Program] && Copes(line) }
+func (t *Statement) Survived(line string) bool { return mortal[t.Program] && Copes(line) }
 
 // PeerGone reports whether a row states that another process is gone.
 func PeerGone(id string) bool { return cmp.Or(StatementOf(id), &Statement{}).PeerGone }

@@ -55,7 +55,7 @@ func (s *Sink) Message(id string, fields map[string]string, l Line) {
 	if row == nil {
 		panic("the catalogue has no row " + id) // A bug: the id is written in a parser.
 	}
-	if row.Role != "setting" && row.Survived(l.Whole()) {
+	if row.Role != "setting" && row.Role != "warning" && row.Survived(l.Whole()) {
 		return
 	}
 	if row.Done {

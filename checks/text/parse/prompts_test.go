@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
@@ -42,5 +43,17 @@ func TestHasCommandBehindARunner(t *testing.T) {
 		`echo ulimit -l`: false, `ssh node7 noulimit -l`: false,
 	} {
 		expect.Equal(t, want, HasCommand(line, "ulimit -l"), "%s", line)
+	}
+}
+
+// TestDocuments checks which texts tell what may happen, by name or title, and not what did.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"wiki.md": true, "runbook.txt": true, "release-notes-2.md": true, "known_issues.md": true, "node7.log": false, "a.md:# Cluster wiki: jobs that do not start\n": true,
+		"a.md:\n## How-To\n": true, "a.md:# Our FAQ\n": true, "a.md:The wiki says so.\n": false, "a.md:# Job 12 hangs, see the wiki\n": false,
+	} {
+		name, content, _ := strings.Cut(text, ":")
+		expect.That(t, (SourceOf(name, content) == Program) == want, "%q: a document %v, want %v", text, !want, want)
 	}
 }

@@ -142,6 +142,10 @@ func TestDeathsOfOthers(t *testing.T) {
 	}
 	d := one("a.log", "Exception ignored in: <function f at 0x7f>\n"+value)
 	expect.That(t, d.Ignored, "not ignored: %+v", d)
+	two := texttest.Parse("a.log", "ERROR sample 7, taking the next one\n"+value+"ERROR sample 9, skipping it\n"+traceback("/work/train.py", "OSError: y")).Logs.Deaths
+	expect.That(t, len(two) == 2 && two[0].Ignored && two[1].Ignored, "what is said to go on is not ignored: %+v", two)
+	d = one("a.log", "ERROR sample 7\n"+value)
+	expect.That(t, !d.Ignored, "what is only logged is ignored: %+v", d)
 	d = one("a.log", value+strings.Repeat("step 3 loss 2.1\n", 9))
 	expect.That(t, d.StepsAfter == 8 && !d.Uncaught && !d.Ignored, "got %+v", d)
 	d = one("attempt_0/3/stderr.log", value)
@@ -236,7 +240,7 @@ func TestClosings(t *testing.T) {
 	}
 	for closing, want := range map[string]bool{
 		"rank 0: 5 steps done at batch 16384\n": true, "all tests passed\n": true, "[worker] finished.\n": true, "max error 0.0, failures 0\n": true,
-		"worker 0: sum 3.0, exit 0\n": true, "SUCCESS\n": true, "verify: OK\n": true, "0 errors\n": true, "rank 0: sum 3.0\nrank 1: sum 5.0\n": true, "saved\nrank 1: done\nrank 0: done\n": true,
+		"worker 0: sum 3.0, exit 0\n": true, "SUCCESS\n": true, "verify: OK\n": true, "0 errors\n": true, "training finished, 40 steps\n": true, "rank 0: sum 3.0\nrank 1: sum 5.0\n": true, "saved\nrank 1: done\nrank 0: done\n": true,
 		"": false, "going on\n": false, "12 failures\n": false, "not done\n": false, "waiting until all ranks are done\n": false, "model loading done\n": false,
 		"process group initialized: ok\n": false, "node7:1:1 [0] NCCL INFO comm 0x1 rank 0 - Destroy COMPLETE\n": false, "exit 1\n": false, "$ grep -c x /proc/modules\nnvidia 12 0\nnvidia_uvm 13 0\ndone\n": false, "8\n8\n": false, "done\nWhy did it not work for me?\n": false, "done\nIt is slow on this machine as well.\n": false, "rank 0: starts 3\nrank 1: starts 3\n": false, "done\nother output\n": false,
 	} {
@@ -248,4 +252,24 @@ func TestClosings(t *testing.T) {
 		return texttest.Parse("a.log", "[rank1]: begins\n[rank1]: step 1 loss 2.00\n"+said(closing)).Logs.Deaths[0].StepsAfter
 	}
 	expect.That(t, ranked("[rank0]: done\n") != facts.EndedWell && ranked("[rank0]: done\n[rank1]: done\n") == facts.EndedWell, "one rank's word counts for the other, or both do not")
+}
+
+// TestSurvived checks that an error of a process, behind which its line says that it goes on, is no message, and that
+// what a library degrades to is.
+func TestSurvived(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]int{
+		"OSError: [Errno 24] Too many open files: 'x'\n":                                             1,
+		"cache: [Errno 24] Too many open files: 'x'; closing the oldest 500 handles\n":               0,
+		"MPI_ERR_TRUNCATE: message truncated, using the long form\n":                                 0,
+		"batch too large (CUDA out of memory), skipping it\n":                                        0,
+		"node7:1:1 [0] misc/x.cc:1 NCCL WARN Call to bind failed, falling back to another address\n": 1,
+	} {
+		f := texttest.Parse("a.log", "step 1 loss 2.0\n"+line)
+		got := 0
+		if f.Logs != nil {
+			got = len(f.Logs.Messages)
+		}
+		expect.That(t, got == want, "%q: %d messages, want %d", line, got, want)
+	}
 }
