@@ -385,7 +385,7 @@ func (s *story) cameThrough(d *facts.Death) bool {
 	if d.Uncaught {
 		return true
 	}
-	if d.Ignored || d.StepsAfter >= manySteps || d.StepsAfter > 1 && !d.TopLevel && (len(s.ends) == 0 || len(s.trouble) > 0) {
+	if d.Ignored || d.StepsAfter >= manySteps || d.StepsAfter > 0 && !d.TopLevel && (len(s.ends) == 0 || len(s.trouble) > 0) {
 		return false
 	}
 	t := s.texts[d.Source]

@@ -124,9 +124,12 @@ func choose(number int, seed uint64, atOnce int, sources []soakSource) soakRun {
 			resource int
 			values   []uint64
 		}{
-			{"RLIMIT_AS", unix.RLIMIT_AS, []uint64{3 << 29, 2 << 30, 5 << 29, 3 << 30, 4 << 30, 8 << 30}}, // Below, the Go runtime ends before main.
 			{"RLIMIT_NOFILE", unix.RLIMIT_NOFILE, []uint64{4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64}},
 			{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE, []uint64{0, 1, 100, 4 << 10, 8 << 10, 16 << 10, 64 << 10}},
+			{"RLIMIT_AS", unix.RLIMIT_AS, []uint64{3 << 29, 2 << 30, 5 << 29, 3 << 30, 4 << 30, 8 << 30}}, // Below, the Go runtime ends before main.
+		}
+		if withRace() {
+			limits = limits[:2] // The race detector needs more address space than any limit leaves.
 		}
 		l := limits[random.IntN(len(limits))]
 		r.limit, r.resource, r.value = l.name, l.resource, l.values[random.IntN(len(l.values))]

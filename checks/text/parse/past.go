@@ -36,6 +36,8 @@ type dates struct {
 	from                 []date
 	works, boots, bygone []int
 	completed            []int
+	// over is true of what somebody writes who closes a case.
+	over bool
 }
 
 // date is a date that a line tells; year is 0 where it leaves that out. Minute is that of the day, 0 if the line
@@ -82,6 +84,10 @@ var (
 	present = lazy.New(`(?i)\b(?:works?|worked|fine|ok|now|today|currently|since|still|again)\b`)
 	gone    = lazy.New(`\b(?:[Nn]o longer|[Nn]ot (?:come|seen?|happen|occur)\w*(?: \w+)? (?:up )?(?:again|any[ -]?more|since))\b`)
 )
+
+// over is how people say that a machine works again, or why they write: to close a case. Who says only that something
+// was solved may tell by what.
+var over = lazy.New(`(?m)^Subject: .*(?:\[(?i:closed)\]|\bback in (?:production|service|partition|rotation|the pool)\b)|\b[Cc]losing note\b|\b[Tt]o close (?:the|this|that) (?:ticket|case|incident)\b`)
 
 // booted are words of the lines with which Linux begins, and with which journalctl announces that.
 var booted = lazy.New(`\bLinux version \d|Command line: BOOT_IMAGE|^-- Boot [0-9a-f]+|^-- Reboot --`)
@@ -140,7 +146,7 @@ var (
 
 // datesOf are the dates of a text. In what kubectl describe prints, the end of a container stands below what ended it.
 func datesOf(whole string) dates {
-	var all dates
+	all := dates{over: over.MatchString(whole)}
 	number, state := 0, 0
 	fenced, told := false, false // In a block of Markdown, and the last line before it says that it is of the past.
 	if !strings.Contains(whole, "\n") {
@@ -237,7 +243,7 @@ func (s *Sink) past() {
 	}
 	note := func(source string, first int, last line) {
 		shown := cmp.Or(quiet(last, worked), quiet(last, failed))
-		if slices.Contains(s.dates[source].bygone, first) {
+		if d := s.dates[source]; d.over || slices.Contains(d.bygone, first) {
 			shown = source
 		}
 		s.pastLine(source, first, shown)
@@ -272,6 +278,10 @@ func (s *Sink) past() {
 		return
 	}
 	for _, e := range s.Facts.KernelLog.Events {
+		if s.dates[e.Source].over {
+			s.pastLine(e.Source, e.Line, e.Source)
+			continue
+		}
 		if s.lastEvent.source != e.Source {
 			continue
 		}

@@ -56,3 +56,14 @@ func TestDays(t *testing.T) {
 		}
 	}
 }
+
+// TestOver checks which texts are of somebody who closes a case. Who solved something may tell by what.
+func TestOver(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"Subject: [CLOSED] gpu-17 dropped a GPU\n": true, "Subject: [hpc] gpu-n09 back in production\n": true, "Hello,\nto close the ticket of the 3rd:\n": true,
+		"Closing note for the record.\n": true, "Subject: [SOLVED] all-reduce hangs\n": false, "socket closed\n": false, "to close the connection\n": false,
+	} {
+		expect.That(t, datesOf(text).over == want, "%q: over %v, want %v", text, !want, want)
+	}
+}

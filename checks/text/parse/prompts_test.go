@@ -54,6 +54,6 @@ func TestDocuments(t *testing.T) {
 		"a.md:\n## How-To\n": true, "a.md:# Our FAQ\n": true, "a.md:The wiki says so.\n": false, "a.md:# Job 12 hangs, see the wiki\n": false,
 	} {
 		name, content, _ := strings.Cut(text, ":")
-		expect.That(t, (SourceOf(name, content) == Program) == want, "%q: a document %v, want %v", text, !want, want)
+		expect.Equal(t, want, SourceOf(name, content) == Program, "%q is a document", text)
 	}
 }

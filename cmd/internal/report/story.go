@@ -72,8 +72,10 @@ func unseenRanks(j *facts.Job) (unseen []int) {
 func who(all []facts.Member) string {
 	ranked := lines.Filter(all, func(m facts.Member) bool { return m.Rank != nil })
 	name := "a process"
-	if numbers := lines.Map(ranked, func(m facts.Member) int { return *m.Rank }); len(numbers) > 0 || len(all) > 1 {
-		name = ranks(numbers)
+	if len(ranked) > 0 {
+		name = ranks(lines.Map(ranked, func(m facts.Member) int { return *m.Rank }))
+	} else if len(all) > 1 {
+		name = fmt.Sprintf("%d processes", len(all))
 	}
 	if len(all) > 1 {
 		return name

@@ -40,6 +40,11 @@ func TestStory(t *testing.T) {
 first rank 3 on node7 (process 12): exited with code 9 job.log:4
 waits ranks 0 to 2: in ALLREDUCE number 7 job.log:9`,
 		},
+		"without ranks": {
+			&facts.Job{Members: []facts.Member{{Role: facts.RoleSilent}, {Role: facts.RoleSilent}}},
+			`The job: 2 processes
+quiet 2 processes: no sign of a fault`,
+		},
 		"every kind of end": {
 			&facts.Job{Members: []facts.Member{
 				of(0, facts.RoleAfter, death(facts.Death{What: "signal", Class: "SIGABRT"})), of(1, facts.RoleAfter, death(facts.Death{What: "exception", Class: "KeyError", Said: "'x'"})),
