@@ -217,7 +217,7 @@ func TestEvaluateCancelled(t *testing.T) {
 
 func TestFold(t *testing.T) {
 	const one, two, three = "0000:01:00.0", "0000:02:00.0", "0000:03:00.0"
-	all := []Rule{{ID: "acs", Explains: []string{"broken"}}, {ID: "bios", Explains: []string{"broken"}}, {ID: "broken", Explains: []string{"slow"}}, {ID: "slow"}}
+	all := []Rule{{ID: "acs", Explains: []string{"broken"}}, {ID: "bios", Explains: []string{"broken", "hang"}}, {ID: "hang", TextsOnly: true, Explains: []string{"late"}}, {ID: "late"}, {ID: "broken", Explains: []string{"slow"}}, {ID: "slow"}}
 	f := func(rule string, severity Severity, confidence Confidence, affects ...string) Finding {
 		return Finding{Rule: rule, Subject: rule, Severity: severity, Confidence: confidence, Affects: affects}
 	}
@@ -225,14 +225,15 @@ func TestFold(t *testing.T) {
 		findings []Finding
 		want     []string // rule/severity/confidence(consequences)
 	}{
-		"none":              {},
-		"alone":             {[]Finding{f("broken", High, Likely)}, []string{"broken/high/likely()"}},
-		"under its cause":   {[]Finding{f("acs", High, Likely, one), f("broken", Critical, Confirmed, one, two)}, []string{"acs/critical/confirmed(broken)"}},
-		"of another GPU":    {[]Finding{f("acs", High, Likely, one), f("broken", Critical, Confirmed, two)}, []string{"broken/critical/confirmed()", "acs/high/likely()"}},
-		"of the whole host": {[]Finding{f("acs", High, Likely), f("broken", Critical, Likely, two)}, []string{"acs/critical/likely(broken)"}},
-		"not what a rule without a finding explains": {[]Finding{f("acs", High, Likely, one), f("slow", Medium, Confirmed, one)}, []string{"acs/high/likely()", "slow/medium/confirmed()"}},
-		"at two removes":  {[]Finding{f("acs", High, Likely, one), f("broken", High, Likely, one, two), f("slow", Medium, Likely, two, three)}, []string{"acs/high/likely(broken slow)"}},
-		"the surer cause": {[]Finding{f("bios", Critical, Possible, one), f("acs", High, Likely, one), f("broken", Low, Likely, one)}, []string{"acs/high/likely(broken)", "bios/critical/possible()"}},
+		"none":                                   {},
+		"alone":                                  {[]Finding{f("broken", High, Likely)}, []string{"broken/high/likely()"}},
+		"under its cause":                        {[]Finding{f("acs", High, Likely, one), f("broken", Critical, Confirmed, one, two)}, []string{"acs/critical/confirmed(broken)"}},
+		"of another GPU":                         {[]Finding{f("acs", High, Likely, one), f("broken", Critical, Confirmed, two)}, []string{"broken/critical/confirmed()", "acs/high/likely()"}},
+		"of the whole host":                      {[]Finding{f("acs", High, Likely), f("broken", Critical, Likely, two)}, []string{"acs/critical/likely(broken)"}},
+		"through another rule":                   {[]Finding{f("acs", High, Likely, one), f("slow", Medium, Confirmed, one)}, []string{"acs/high/confirmed(slow)"}},
+		"not through one that judges only texts": {[]Finding{f("bios", High, Likely, one), f("late", Medium, Confirmed, one)}, []string{"bios/high/likely()", "late/medium/confirmed()"}},
+		"at two removes":                         {[]Finding{f("acs", High, Likely, one), f("broken", High, Likely, one, two), f("slow", Medium, Likely, two, three)}, []string{"acs/high/likely(broken slow)"}},
+		"the surer cause":                        {[]Finding{f("bios", Critical, Possible, one), f("acs", High, Likely, one), f("broken", Low, Likely, one)}, []string{"acs/high/likely(broken)", "bios/critical/possible()"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -32,8 +32,9 @@ func fold(findings []Finding, all []Rule) []Finding {
 // underCauses puts each finding that is a consequence of another under that finding, and
 // returns the causes.
 //
-// A finding is a consequence when the other's rule explains its rule, or that of a
-// finding which explains it in turn, and the two share a GPU; a finding that names no
+// A finding is a consequence when the other's rule explains its rule, directly or through
+// other rules, and the two share a GPU. A rule that judges only texts, which are always
+// read whole, is in between only with a finding of its own. A finding that names no
 // GPU concerns the whole host and shares all GPUs. It is one as well when its rule has
 // own_log and the other quotes a cause from the log of the probe's library. If several could be its
 // cause, it goes under the one that ranks highest. A cause is as severe as the
@@ -45,6 +46,15 @@ func underCauses(findings []Finding, rules map[string]Rule) []Finding {
 		for _, e := range rules[f.Rule].explanations() {
 			if e.cause == f.Rule || e.cause == f.key() {
 				effects[i] = append(effects[i], e.effect)
+			}
+		}
+		for at := 0; at < len(effects[i]); at++ { // And through rules that may lack a finding because nothing was measured.
+			effect := effects[i][at]
+			for _, e := range rules[ruleOf(effect)].explanations() {
+				through := !rules[ruleOf(effect)].TextsOnly && (e.cause == effect || e.cause == ruleOf(effect))
+				if through && !slices.Contains(effects[i], e.effect) {
+					effects[i] = append(effects[i], e.effect)
+				}
 			}
 		}
 	}

@@ -15,7 +15,7 @@
 #   confidence: likely
 #   needs: [job-connected]
 #   remedies: [open-firewall, set-socket-ifname, other]
-#   explains: [app-mismatch/missing, collective-hang/between-hosts, launch-failed/host-lost]
+#   explains: [app-mismatch/missing, collective-hang/between-hosts, launch-failed/host-lost, failure-area]
 #   first_of: [security-group > efa-silent > efa-failed, blocked > doubtful > tried]
 #   since: "0.1"
 #   grades:

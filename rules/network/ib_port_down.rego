@@ -14,7 +14,7 @@
 #   confidence: likely
 #   needs: ["nics.rdma[].state"]
 #   remedies: [bring-port-up, other]
-#   explains: [roce-gid, roce-mtu-pfc, collective-hang/between-hosts]
+#   explains: [roce-gid, roce-mtu-pfc, collective-hang/between-hosts, failure-area]
 #   first_of: [lost, unanswered]
 #   profiles: [training]
 #   grades:

@@ -15,7 +15,7 @@
 #   confidence: likely
 #   needs: [[job-connected, libraries.files]]
 #   remedies: [fix-ofi-plugin, install-ofi-plugin, pass-rdma-devices, unset-env]
-#   explains: [collective-hang/between-hosts]
+#   explains: [collective-hang/between-hosts, failure-area]
 #   first_of:
 #     - stated > library-broken > other-provider > tcp
 #     - stated > not-found > tcp

@@ -16,7 +16,7 @@
 #   confidence: likely
 #   needs: ["nics.rdma[].gids[].type", [env.variables, job-told]]
 #   remedies: [set-gid-index, unset-env, upgrade-nccl, set-ib-hca, other]
-#   explains: [collective-hang/between-hosts]
+#   explains: [collective-hang/between-hosts, failure-area]
 #   profiles: [training]
 #   first_of: [unanswered > unread, unanswered > index]
 #   since: "0.1"

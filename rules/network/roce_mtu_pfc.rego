@@ -14,7 +14,7 @@
 #   confidence: possible
 #   needs: [nics.rdma, "nics.rdma[].link_layer"]
 #   remedies: [fix-mtu-pfc, nccl-timeout, nccl-ib-disable, reseat-or-fix-pcie-link]
-#   explains: [collective-hang/between-hosts, path > roce-gid]
+#   explains: [collective-hang/between-hosts, failure-area, path > roce-gid]
 #   profiles: [training]
 #   first_of: [counted, given-up]
 #   since: "0.1"

@@ -14,7 +14,7 @@
 #   confidence: likely
 #   needs: [[job-connected, nics.interfaces], [job-connected, env.variables]]
 #   remedies: [set-socket-ifname, correct-launch, unset-env, set-ib-hca, open-firewall, other]
-#   explains: [app-mismatch/missing, collective-hang/between-hosts, no-such-interface > wrong-nic/no-interface, no-such-interface > collective-failed/variables, no-interface > collective-failed/variables, no-interface > collective-failed/everywhere, mixed > roce-gid/unanswered]
+#   explains: [app-mismatch/missing, collective-hang/between-hosts, failure-area, no-such-interface > wrong-nic/no-interface, no-such-interface > collective-failed/variables, no-interface > collective-failed/variables, no-interface > collective-failed/everywhere, mixed > roce-gid/unanswered]
 #   first_of:
 #     - no-interface > address-not-filled
 #     - gloo-to-loopback > gloo-silent

@@ -18,7 +18,7 @@
 #   needs: [job-told]
 #   first_of: [failed, exhausted]
 #   remedies: [reset-all-gpus, nccl-nvls-disable, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager, downgrade-nccl, reset-gpu]
-#   explains: [collective-hang]
+#   explains: [collective-hang, failure-area]
 #   since: "0.2"
 #   grades:
 #     failed: >-

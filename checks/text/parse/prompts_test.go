@@ -48,7 +48,6 @@ func TestHasCommandBehindARunner(t *testing.T) {
 
 // TestDocuments checks which texts tell what may happen, by name or title, and not what did.
 func TestDocuments(t *testing.T) {
-	t.Parallel()
 	for text, want := range map[string]bool{
 		"wiki.md": true, "runbook.txt": true, "release-notes-2.md": true, "known_issues.md": true, "node7.log": false, "a.md:# Cluster wiki: jobs that do not start\n": true,
 		"a.md:\n## How-To\n": true, "a.md:# Our FAQ\n": true, "a.md:The wiki says so.\n": false, "a.md:# Job 12 hangs, see the wiki\n": false,
