@@ -374,7 +374,7 @@ func (f *GPUFacts) At(address string) *GPU {
 	return Find(f.All(), func(g *GPU) bool { return g.Address == address })
 }
 
-// Find is the first element of a list that meets a condition; nil if there is none.
+// Find is the first element of a list that meets a condition, or nil.
 func Find[T any](list []T, holds func(*T) bool) *T {
 	for i := range list {
 		if holds(&list[i]) {

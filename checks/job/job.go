@@ -462,13 +462,12 @@ func (s *story) lost() *facts.Lost {
 
 // unexplained is the first exception that ended a process, where nothing else is known to be wrong.
 func (s *story) unexplained() *facts.Death {
-	i := slices.IndexFunc(s.facts.Logs.Deaths, func(d facts.Death) bool {
-		return d.What == "exception" && (d.Uncaught || d.TopLevel) && d.Class != "KeyboardInterrupt" && s.cameThrough(&d) && !s.over(&d)
-	})
-	if i < 0 || len(s.complaints) > 0 {
+	if len(s.complaints) > 0 {
 		return nil
 	}
-	return &s.facts.Logs.Deaths[i]
+	return facts.Find(s.facts.Logs.Deaths, func(d *facts.Death) bool {
+		return d.What == "exception" && (d.Uncaught || d.TopLevel) && d.Class != "KeyboardInterrupt" && s.cameThrough(d) && !s.over(d)
+	})
 }
 
 func printed(d *facts.Death) string { return d.Class + ": " + d.Said }

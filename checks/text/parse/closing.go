@@ -14,22 +14,23 @@ const maxClosing = 40
 // close notes which processes show at the end of a text that they ended well, in words of their own: each says that it is
 // done, or several print results in one form, and these are the last lines, behind all trouble.
 func (s *Sink) close() {
+	if !s.telling {
+		return
+	}
 	lines := strings.Split(strings.TrimRight(s.whole, " \t\r\n"), "\n")
 	alike := map[string]int{}
 	var tail []Line
 	for i, text := range slices.Backward(lines) {
 		text = strings.TrimSpace(text)
-		switch {
-		case prompted.MatchString(text): // Another program wrote what follows.
+		if prompted.MatchString(text) { // Another program wrote what follows.
 			return
-		case len(tail) == maxClosing, len(text) > maxText, troubled.MatchString(harmless.ReplaceAllString(text, "")):
-			lines = nil
-		case text != "" && !ofLibraries.MatchString(text):
+		}
+		if len(tail) == maxClosing || len(text) > maxText || troubled.MatchString(harmless.ReplaceAllString(text, "")) {
+			break
+		}
+		if text != "" && !ofLibraries.MatchString(text) {
 			tail = append(tail, Line{Text: text, Number: i + 1})
 			alike[numbers.ReplaceAllString(text, "#")]++
-		}
-		if lines == nil {
-			break
 		}
 	}
 	if slices.ContainsFunc(tail, func(l Line) bool { return sentence.MatchString(l.Text) }) { // Of a person, who may tell of more.
@@ -50,6 +51,7 @@ func (s *Sink) close() {
 var (
 	// troubled are words of lines that tell of trouble, where they do not say that there was none (harmless).
 	troubled = lazy.New(`(?i)err(?:or|no)|fail|abort|exception|traceback|fatal|kill|time[d ]*out|refused|unable|can(?:not|'t)|could|\bnot?\b|terminat|dumped|\bfault|closing|lost|died|dead|h[au]ng|stuck|wait|signal|warn|exit\D{0,20}[1-9]|\?$`)
+	// prompted is a shell prompt or, unlike PromptOf, any other line that begins like one: either ends the search.
 	prompted = lazy.New(`^(?:\S+@\S+)?[^\s\d]*[$#>] \w`)
 	harmless = lazy.New(`(?i)\b(?:no|0|zero) (?:errors?|failures?|failed|timeouts?|retries)\b|\b(?:errors?|failures?|failed|timeouts?)\b[:= ]{1,2}0(?:\.0\S*)?(?:\s|[,;)"]|$)`)
 	// ofLibraries are lines of libraries, which tell nothing of the program's end.

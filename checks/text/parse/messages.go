@@ -55,7 +55,8 @@ func (s *Sink) Message(id string, fields map[string]string, l Line) {
 	if row == nil {
 		panic("the catalogue has no row " + id) // A bug: the id is written in a parser.
 	}
-	if row.Role != "setting" && row.Role != "warning" && row.Survived(l.Whole()) {
+	complains := row.Role != "setting" && row.Role != "warning"
+	if complains && row.Survived(l.Whole()) {
 		return
 	}
 	if row.Done {
@@ -66,7 +67,7 @@ func (s *Sink) Message(id string, fields map[string]string, l Line) {
 	}
 	s.Tell(Event{Kind: MessageSaid, Name: id, Value: row.Role, Fields: fields, Line: l})
 	who := Identify(l.Whole())
-	if row.Role != "setting" && row.Role != "warning" && !message.OfProcess(id) {
+	if complains && !message.OfProcess(id) {
 		s.complained(id, who, l)
 	}
 	logs := s.Logs()
