@@ -13,7 +13,6 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -241,8 +240,8 @@ type answer struct {
 	failure string                 // Why the rule could not be run.
 }
 
-// group is rules that are asked in one query: of one program, and the user's own apart, so that only those are
-// watched by a stackGuard.
+// group is rules that are asked in one query: of one program, and the user's own apart, so that a fault of theirs is
+// not one of the built-in ones.
 type group struct {
 	program *program
 	own     bool
@@ -346,11 +345,7 @@ const least = 20 * time.Millisecond
 
 // query evaluates the sets that the packages of these rules define.
 func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
-	var tracers []topdown.QueryTracer
-	if s.own[rules[0].File] {
-		tracers = append(tracers, &stackGuard{Context: ctx})
-	}
-	results, err := p.evaluate(ctx, p.prepared(rules), input, tracers...)
+	results, err := p.evaluate(ctx, p.prepared(rules), input)
 	if err != nil {
 		return nil, err
 	}

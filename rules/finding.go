@@ -60,6 +60,30 @@ func (s *Set) read(rule Rule, a answer) reading {
 	return out
 }
 
+// measure subtracts the size of a value, written out, from what is left, and stops when
+// nothing is. A value may contain another many times, so it can be larger than the
+// memory that it takes.
+func measure(v ast.Value, left int) int {
+	each := func(t *ast.Term) bool {
+		left = measure(t.Value, left)
+		return left < 0
+	}
+	left -= 2
+	switch v := v.(type) {
+	case ast.String:
+		left -= len(v)
+	case ast.Number:
+		left -= len(v)
+	case *ast.Array:
+		v.Until(each)
+	case ast.Set:
+		v.Until(each)
+	case ast.Object:
+		v.Until(func(k, value *ast.Term) bool { return each(k) || each(value) })
+	}
+	return left
+}
+
 // readEach reads the entries of a set that a rule returned, and notes what is wrong with them.
 func readEach[T any](out *reading, what string, terms []*ast.Term, read func(v any) (T, error)) []T {
 	var all []T

@@ -22,12 +22,13 @@ import (
 )
 
 // steps counts the steps of an evaluation, as a measure of its work that is the same on every run.
-type steps struct {
-	tracer
-	n int
-}
+type steps struct{ n int }
 
 func (s *steps) TraceEvent(topdown.Event) { s.n++ }
+
+func (*steps) Enabled() bool { return true }
+
+func (*steps) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
 
 // meter measures what rules take, each alone.
 type meter struct {

@@ -8,8 +8,6 @@ import (
 	"runtime/metrics"
 	"syscall"
 	"time"
-
-	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
 // limitError says that a rule was stopped because it exceeded a limit.
@@ -49,11 +47,7 @@ func withinLimits[T any](ctx context.Context, limit, grace time.Duration, heap u
 	go func() {
 		var r result
 		defer func() {
-			switch p := recover().(type) {
-			case nil:
-			case *limitError: // See stackGuard.
-				r.err = p
-			default:
+			if p := recover(); p != nil {
 				r.err = fmt.Errorf("it panicked: %v", p)
 			}
 			done <- r
@@ -108,53 +102,6 @@ func watchLimits(ctx context.Context, stop context.CancelCauseFunc, limit time.D
 			return
 		}
 		most = live + heap
-	}
-}
-
-const (
-	// maxStack bounds the stacks while the user's rules are evaluated. Go ends the
-	// program, which nothing can prevent, where one needs more than 1 GB, or 250 MB on
-	// 32 bits.
-	maxStack = 64 << 20
-	// guardEvery is the number of steps between two checks of a stackGuard. A step takes less than
-	// 4 KiB of stack, so it checks at least every 4 MiB.
-	guardEvery = 1024
-)
-
-// stackGuard stops an evaluation between two steps of comparing lists. OPA compares
-// the elements of two lists by a call inside the call for the element before, and
-// does not look at its context meanwhile: the stack grows with the number of elements,
-// and a list that holds another many times over has any number of them. Following each
-// step takes time, so only the user's rules are watched.
-type stackGuard struct {
-	tracer
-	Context context.Context
-	steps   int
-}
-
-// tracer is what each topdown.QueryTracer has beside TraceEvent.
-type tracer struct{}
-
-// Enabled says that it follows each step.
-func (tracer) Enabled() bool { return true }
-
-// Config says that it does not read variables.
-func (tracer) Config() topdown.TraceConfig { return topdown.TraceConfig{} }
-
-// TraceEvent panics with a *limitError if the evaluation has to end: a tracer has no
-// other way to stop it. See withinLimits.
-func (g *stackGuard) TraceEvent(topdown.Event) {
-	if g.steps++; g.steps%guardEvery != 0 {
-		return
-	}
-	if g.Context.Err() != nil {
-		if limited, ok := errors.AsType[*limitError](context.Cause(g.Context)); ok {
-			panic(limited)
-		}
-		panic(context.Cause(g.Context))
-	}
-	if readMetrics("/memory/classes/heap/stacks:bytes") > maxStack {
-		panic(&limitError{Bytes: maxStack})
 	}
 }
 

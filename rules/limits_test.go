@@ -13,7 +13,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// attacks are bodies of rules that would take time or memory without end, each in its
+// attacks are bodies of rules that would take time or memory without end in many steps, each in its
 // own way. "laughs" is a list of 2^40 elements that takes 40 lines.
 var attacks = map[string]string{
 	"endless comprehension": `x := count([1 | some i in numbers.range(1, 100000); some j in numbers.range(1, 100000); i * j == -1])
@@ -26,16 +26,8 @@ var attacks = map[string]string{
 	"addresses":          `count(net.cidr_expand("10.0.0.0/2")) == 1`,
 	"lists joined":       `count(l27) == 1`,
 	"texts joined":       `count(t40) == 1`,
-	"laughs written":     `json.marshal(laughs) == ""`,
-	"laughs formatted":   `sprintf("%v", [laughs]) == ""`,
-	"laughs flattened":   `count(array.flatten(laughs)) == 1`,
-	"laughs compared":    `laughs28 in [other28]`,
-	"laughs unified":     `laughs == laughs_too`,
 	"laughs walked":      `count([1 | walk(laughs, [_, v]); v == 2]) == 1`,
 	"laughs told":        `params := {"l": laughs}`,
-	"wide field":         `sprintf("%1000000d%1000000d", [1, 2]) == ""`,
-	"width given":        `sprintf("%*d", [1000000, 2]) == ""`,
-	"text repeated":      `sprintf(concat("", ["%[1]s" | some _ in numbers.range(1, 10000)]), [t16]) == ""`,
 	"replaced":           `count(replace(t16, "a", t16)) == 1`,
 	"replaced by regex":  `count(regex.replace(t16, "a", t16)) == 1`,
 	"found all":          `count([1 | some i in numbers.range(1, 100000); regex.find_n("a", sprintf("%s%d", [t16, i]), -1)]) == 1`,
@@ -45,21 +37,10 @@ var attacks = map[string]string{
 	"squares":            `s40 == 1`,
 }
 
-// recursions are bodies of rules that would let OPA's comparison of lists call itself until Go ends the program.
-var recursions = map[string]string{
-	"laughs unified":    `laughs == laughs_too`,
-	"laughs of objects": `boxes == boxes_too`,
-	"laughs in a head":  `same(laughs, laughs_too)`,
-	"laughs by pattern": `[laughs, 1] = [laughs_too, x]`,
-	"long lists":        `[[i] | some i in numbers.range(1, 300000)] == [[i] | some i in numbers.range(1, 300000)]`,
-}
-
 // ballast are the values that attacks use.
-var ballast = "l0 := [1, 2]\nt0 := \"a\"\nlaughs0 := [1, 1]\nother0 := [1, 1]\ns0 := 99\n" + doubled("l%d := array.concat(l%d, l%d)\n") +
-	doubled("t%d := concat(\"\", [t%d, t%d])\n") + doubled("laughs%d := [laughs%d | some _ in numbers.range(1, 2)]\n") + doubled("other%d := [other%d | some _ in numbers.range(1, 2)]\n") +
-	doubled("s%d := s%d * s%d\n") + "laughs := laughs40\nlaughs_too := other40\n" + "same(x, x) := true\n" +
-	"box0 := {\"a\": 1}\nbag0 := {\"a\": 1}\n" + doubled("box%d := {k: box%d | some k in [1, 2]}\n") + doubled("bag%d := {k: bag%d | some k in [1, 2]}\n") +
-	"boxes := box40\nboxes_too := bag40\n"
+var ballast = "l0 := [1, 2]\nt0 := \"a\"\nlaughs0 := [1, 1]\ns0 := 99\n" + doubled("l%d := array.concat(l%d, l%d)\n") +
+	doubled("t%d := concat(\"\", [t%d, t%d])\n") + doubled("laughs%d := [laughs%d | some _ in numbers.range(1, 2)]\n") +
+	doubled("s%d := s%d * s%d\n") + "laughs := laughs40\n"
 
 func doubled(line string) string {
 	var b strings.Builder
@@ -67,24 +48,6 @@ func doubled(line string) string {
 		b.WriteString(strings.NewReplacer("%d := ", strconv.Itoa(i+1)+" := ", "%d", strconv.Itoa(i)).Replace(line))
 	}
 	return b.String()
-}
-
-// TestStack checks that a rule is stopped whose evaluation would overflow the stack, however much time it has.
-func TestStack(t *testing.T) {
-	expect.NotShort(t, "nothing in it runs side by side")
-	files := map[string]string{"honest.rego": ruleText("honest", high, fires)}
-	for name, body := range recursions {
-		id := strings.ReplaceAll(name, " ", "-")
-		files[strings.ReplaceAll(name, " ", "_")+".rego"] = ruleText(id, high, attacker(body))
-	}
-	s := expect.Value(policyOf(t, files))(t)
-	s.limits.heap = 1 << 30
-	v := expect.Value(s.Evaluate(t.Context(), &facts.Facts{Schema: facts.FactsSchema}, Options{}))(t)
-	expect.That(t, len(v.Findings) == 1 && v.Findings[0].Rule == "honest" && len(v.Skipped) == len(recursions), "found %v, skipped %v", v.Findings, v.Skipped)
-	for _, skipped := range v.Skipped {
-		got, want := skipped.Missing[0].Words, stopped+"needed more than 64 MiB of memory"
-		expect.That(t, got == want, "%s: %s; want %s", skipped.Rule, got, want)
-	}
 }
 
 // TestAttacks checks that a rule which would take time or memory without end is
@@ -166,7 +129,7 @@ func FuzzPolicy(f *testing.F) {
 	f.Add("# METADATA\n# title: &a [*a]\npackage gpudoctor.rules.own\n")
 	f.Add("package gpudoctor.lib.own\nf(x) := y if y := x[_]\n")
 	f.Add("package gpudoctor.rules.own\ndefault x := 1\nx[a][b] contains c if some a, b, c in input\n")
-	for _, name := range []string{"memory", "long range", "squares", "wide field"} {
+	for _, name := range []string{"memory", "long range", "squares"} {
 		body := attacks[name]
 		f.Add(ruleText("own", high, strings.Replace(fires, "}]}\n", "}]} if {\n\t"+body+"\n}\n", 1)))
 	}

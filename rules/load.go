@@ -322,6 +322,15 @@ func hintFor(e *ast.Error) string {
 	return ""
 }
 
+// refusedFunctions are the functions that no rule may call, in addition to those whose result does not
+// follow from the facts: those that read foreign formats or keys, which facts do not
+// contain, and those whose work is unbounded (graph.reachable_paths, regex.globs_match, templates)
+// or grows out of proportion to their arguments and that no built-in rule calls.
+var refusedFunctions = []string{
+	"bits.lsh", "crypto.", "glob.", "graph.reachable_paths", "graphql.", "io.jwt.", "json.unmarshal", "providers.", "regex.globs_match",
+	"regex.template_match", "rego.parse_module", "strings.render_template", "strings.replace_n", "units.parse_bytes", "yaml.",
+}
+
 // capabilities are those of OPA without the functions whose answer does not
 // follow from the facts (network, time, random numbers, what OPA knows of the
 // machine): a rule must give the same answer anywhere and at any time.
