@@ -14,7 +14,7 @@
 #   confidence: likely
 #   needs: [libraries, ["libraries.files[].version", transfers.driver_version]]
 #   first_of: ["empty > measured > told", "measured > told > nvml-missing"]
-#   explains: ["told > driver-not-loaded", "stub > driver-library-mismatch/stub-told"]
+#   explains: ["told > driver-not-loaded", "wsl > gpu-visibility/no-gpu", "stub > driver-library-mismatch/stub-told"]
 #   remedies: [reboot-or-reload-driver, remove-driver-libraries, remove-from-library-path, remove-from-image-path, unset-env, upgrade-driver, set-driver-capabilities, configure-container-runtime]
 #   since: "0.1"
 #   grades:

@@ -19,6 +19,7 @@ words := {
 	"no-route": "there is no route to the host, or a firewall on the path rejects the connection",
 	"unreachable": "this machine has no route to that network",
 	"aborted": "the connection was aborted",
+	"untold": "the program does not say why",
 }
 
 # kinds are how it failed: by the kernel's words in the field error, or by the row.

@@ -15,8 +15,8 @@
 #   confidence: likely
 #   needs: [job-connected]
 #   remedies: [open-firewall, set-socket-ifname, other]
-#   explains: [app-mismatch/missing, collective-hang/between-hosts, launch-failed/host-lost, failure-area]
-#   first_of: [security-group > efa-silent > efa-failed, blocked > doubtful > tried]
+#   explains: [turned-away > wrong-nic/unreached, app-mismatch/missing, collective-hang/between-hosts, launch-failed/host-lost, failure-area]
+#   first_of: [security-group > efa-silent > efa-failed, turned-away > blocked > doubtful > tried]
 #   since: "0.1"
 #   grades:
 #     failed: "A connection[ to {remote}] failed: {words}. {reading}"
@@ -46,6 +46,13 @@ verdicts contains ["blocked", f, "critical", {true: "possible", false: "likely"}
 	f := connections.earliest({f | some f in told; f.hard; f.kind in {"timed-out", "no-route"}})
 }
 
+# A program that only says that it could not connect, and a firewall that is known to turn packets away.
+verdicts contains ["turned-away", {"kind": "untold", "remote": connections.remote(m), "hard": true, "message": m}, "critical", "likely"] if {
+	count(firewalls) > 0
+	some m in logs.by_id["openmpi-tcp-connect-failed"]
+	not m.fields.error
+}
+
 # What is refused, broken off or only told in passing has other explanations as well.
 verdicts contains ["doubtful", f, doubtful_severity(f), "possible"] if {
 	count(connections.bad_choices) == 0
@@ -73,5 +80,6 @@ readings := {
 	"timed-out": "Dropped packets suggest a firewall, a security group or a network policy between the machines, or an address that the other machine does not use",
 	"no-route": "This is how firewalld and other firewalls with a REJECT rule respond; a machine that is down, or on another network, looks the same",
 	"refused": "Nothing listens on that port: the peer has exited or not started, or advertised the wrong address, or a firewall rejects the connection",
+	"untold": "A firewall that turns packets away is on",
 	"aborted": "The cause may be a firewall, or another service at that address",
 }

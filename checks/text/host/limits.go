@@ -26,6 +26,7 @@ var limitsKind = &parse.Kind{
 	Name: "limits", Title: "Limits of a process", Command: "cat /proc/self/limits", Gives: []string{"container"},
 	Anchors: []string{
 		"max locked memory", "Max locked memory", "locked-in-memory", "MEMLOCK", "locked memory", "open files", "memlock", "virtual memory", "Max address space", "address space limit",
+		"vmemory(", "nofiles", "address space (", "file descriptors",
 	},
 	Line: func(s *parse.Sink, l parse.Line) bool {
 		for _, form := range limitsForms {
@@ -56,8 +57,10 @@ var limitsForms = []limitsForm{
 	{lazy.New(`^\s*(MEMLOCK)\s+max locked-in-memory address space\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "memlock", 1},
 	{lazy.New(`^\s*(LimitMEMLOCK)=(\d+|infinity)\s*$`), "memlock", 1},
 	{lazy.New(`^\s*virtual memory\s+\((kbytes), -v\)\s+(\d+|unlimited)\s*$`), "as", 1024},
+	{lazy.New(`^\s*(?:-v:\s+address space |vmemory)\((kbytes)\)\s+(\d+|unlimited)\s*$`), "as", 1024},
 	{lazy.New(`^\s*(M)ax address space\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "as", 1},
 	{lazy.New(`^\s*(AS)\s+address space limit\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "as", 1},
+	{lazy.New(`^\s*(-n:\s+file descriptors|nofiles)\s+(\d+|unlimited)\s*$`), "nofile", 1},
 	{lazy.New(`^\s*(open files)\s+\(-n\)\s+(\d+|unlimited)\s*$`), "nofile", 1},
 	{lazy.New(`^\s*(M)ax open files\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "nofile", 1},
 }

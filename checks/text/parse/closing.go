@@ -39,7 +39,7 @@ func (s *Sink) close() {
 	for _, l := range tail {
 		form := numbers.ReplaceAllString(l.Text, "#")
 		results := alike[form] > 1 && form != l.Text && strings.ContainsFunc(form, unicode.IsLetter)
-		if !results && !doneForm.MatchString(l.Text) || underWay.MatchString(l.Text) {
+		if !allDone.MatchString(l.Text) && (!results && !doneForm.MatchString(l.Text) || underWay.MatchString(l.Text)) {
 			return
 		}
 		if p := s.process(s.identify(l), l); p != nil {
@@ -59,6 +59,8 @@ var (
 	// sentence is prose.
 	sentence = lazy.New(`(?:\b[a-z']{2,} ){4}.*[.!:]$`)
 	numbers  = lazy.New(`\d+(?:\.\d+)?(?:e[+-]?\d+)?`)
+	// allDone is how they say it of all their work, whatever else the line tells.
+	allDone = lazy.New(`(?i)\b(?:training|job|run|benchmark|evaluation|workload) (?:is |has )?(?:complete|completed|finished|done)\b(?:.*\b(?:after|in|at|step|total)\b|\W*$)`)
 	// doneForm is how programs say that they are done. underWay are words of lines that say so of a part of the work, that
 	// tell of its beginning, or that report steps.
 	doneForm = lazy.New(`(?i)(?:^|[\s:;,=("'])(?:done|finished|completed?|success(?:ful(?:ly)?)?|passed|ok|bye|exit(?:ed|ing)?(?: with)?(?: code| status)?[:= ]?0|(?:failures|errors|failed)[:= ]{1,2}0|0 (?:failures|errors|failed))(?: in \S+ ?\w*)?(?:, [^?]{1,60})?[.!)"']*$|` +

@@ -114,9 +114,10 @@ func (s *Sink) message(row *message.Statement, fields map[string]string, who Spe
 
 // settle says of the messages what all texts together tell, and puts them in order.
 func (s *Sink) settle(all []facts.Message) {
+	_, preempted := s.messages.first["job-preempted"] // Such a job may go on in the same text.
 	for i := range all {
 		all[i].Ranks = max(len(s.messages.heard[i].speakers), 1)
-		if passes := message.Passes(all[i].ID) > 0; passes || s.processes.ended {
+		if passes := message.Passes(all[i].ID) > 0 || preempted; passes || s.processes.ended {
 			last := s.messages.heard[i].last // Ranks also take the steps that one of them reports.
 			if n := s.after(line{source: last.source, line: last.line}); passes || n == facts.EndedWell {
 				all[i].StepsAfter = n

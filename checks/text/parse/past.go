@@ -77,6 +77,9 @@ var dateForms = []struct {
 // otherDate are words of lines whose date is of something else: when a program was built, or what somebody looked for.
 var otherDate = lazy.New(`(?i)version \d|\bbuil[dt]|release|kernel module|\bSMP\b|firmware|\bbios\b|--since|--until|expire|copyright|licen[cs]e|\b(?:closed|resolved|updated|modified|due)\b`)
 
+// fileRow is a row of ls -l, whose date is that of a file.
+var fileRow = lazy.New(`^\s*[-bcdlps][-rwxsStT]{9}[.+@]? `)
+
 // bygone is how people say that what they quote in this line, or in the block below it, is of the past, and present how a
 // line speaks of today, or of what worked before; gone is how they say that what the line quotes does not come any longer.
 var (
@@ -125,7 +128,7 @@ func dateIn(line string) (d date, ok bool) {
 			}
 		}
 	}
-	if ok && strings.Trim(line[:at], " \t-*>[(#|") != "" && otherDate.MatchString(line) {
+	if ok && (fileRow.MatchString(line) || strings.Trim(line[:at], " \t-*>[(#|") != "" && otherDate.MatchString(line)) {
 		return date{}, false
 	}
 	return d, ok
