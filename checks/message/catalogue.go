@@ -206,7 +206,15 @@ var copes = lazy.New(`(?i)\b(?:fall(?:s|ing)? back|(?:go(?:es|ing)|carry(?:ing)?
 func Copes(line string) bool { return copes.MatchString(line) }
 
 // Survived reports whether a line with a row's message says that the program goes on behind what else would end it.
-func (t *Statement) Survived(line string) bool { return mortal[t.Program] && Copes(line) }
+func (t *Statement) Survived(line string) bool {
+	if m := attempt.FindStringSubmatch(line); m != nil && len(m[1]) <= len(m[2]) && (len(m[1]) < len(m[2]) || m[1] < m[2]) {
+		return true
+	}
+	return mortal[t.Program] && Copes(line)
+}
+
+// attempt is how a program counts attempts: one before the last is not the end.
+var attempt = lazy.New(`(?i)\b(?:attempt|try|retry)\W{0,2}(\d{1,6}) ?(?:of|/) ?(\d{1,6})\b`)
 
 // PeerGone reports whether a row states that another process is gone.
 func PeerGone(id string) bool { return cmp.Or(StatementOf(id), &Statement{}).PeerGone }

@@ -42,9 +42,13 @@ findings contains {
 findings contains {
 	"grade": "raised",
 	"subject": "job",
+	"severity": {true: "low", false: "high"}[ended_by_a_person(d)],
 	"about": object.filter(d, ["class", "said", "file", "file_line"]),
 	"evidence": [{"fact": "logs.deaths", "value": d.text, "source": logs.at(d)}],
 } if d := input.logs.job.unexplained
+
+# ended_by_a_person is true where torchrun was told to end, by a key or a signal.
+ended_by_a_person(d) := regex.match(`\bgot signal: (?:2|15)\b`, object.get(d, "said", ""))
 
 # complaints are those of a job: collective-failed reports what fails in the probe, and the kernel's are of the machine.
 complaints := {m | some m in logs.complaints; not logs.own(m); m.program != "kernel"}

@@ -22,7 +22,7 @@ func (s *Sink) close() {
 	var tail []Line
 	for i, text := range slices.Backward(lines) {
 		text = strings.TrimSpace(text)
-		if prompted.MatchString(text) { // Another program wrote what follows.
+		if prompted.MatchString(text) || fileRow.MatchString(text) { // Another program wrote what follows.
 			return
 		}
 		if len(tail) == maxClosing || len(text) > maxText || troubled.MatchString(harmless.ReplaceAllString(text, "")) {
@@ -38,11 +38,12 @@ func (s *Sink) close() {
 	}
 	for _, l := range tail {
 		form := numbers.ReplaceAllString(l.Text, "#")
-		results := alike[form] > 1 && form != l.Text && strings.ContainsFunc(form, unicode.IsLetter)
+		who := s.identify(l)
+		results := who.rank != nil && alike[form] > 1 && form != l.Text && strings.ContainsFunc(form, unicode.IsLetter)
 		if !allDone.MatchString(l.Text) && (!results && !doneForm.MatchString(l.Text) || underWay.MatchString(l.Text)) {
 			return
 		}
-		if p := s.process(s.identify(l), l); p != nil {
+		if p := s.process(who, l); p != nil {
 			p.closed, s.processes.ended = max(p.closed, l.Number), true
 		}
 	}
@@ -63,7 +64,7 @@ var (
 	allDone = lazy.New(`(?i)\b(?:training|job|run|benchmark|evaluation|workload) (?:is |has )?(?:complete|completed|finished|done)\b(?:.*\b(?:after|in|at|step|total)\b|\W*$)`)
 	// doneForm is how programs say that they are done. underWay are words of lines that say so of a part of the work, that
 	// tell of its beginning, or that report steps.
-	doneForm = lazy.New(`(?i)(?:^|[\s:;,=("'])(?:done|finished|completed?|success(?:ful(?:ly)?)?|passed|ok|bye|exit(?:ed|ing)?(?: with)?(?: code| status)?[:= ]?0|(?:failures|errors|failed)[:= ]{1,2}0|0 (?:failures|errors|failed))(?: in \S+ ?\w*)?(?:, [^?]{1,60})?[.!)"']*$|` +
+	doneForm = lazy.New(`(?i)(?:^|[\s:;,=("'])(?:done|finished|completed?|success(?:ful(?:ly)?)?|passed|ok|bye|(?:clean|graceful|orderly) (?:shutdown|stop)|(?:code=exited, )?status=0(?:/SUCCESS)?|exit(?:ed|ing)?(?: with)?(?: code| status)?[:= ]?0|(?:failures|errors|failed)[:= ]{1,2}0|0 (?:failures|errors|failed))(?: in \S+ ?\w*)?(?:, [^?]{1,60})?[.!)"']*$|` +
 		`\b\d+ (?:steps|iterations|batches|epochs|requests|collectives|tests|samples) (?:done|finished|completed|passed|ok)\b`)
 	underWay = lazy.New(`(?i)\b(?:until|before|while|if|start\w*|begin\w*|enter\w*|calling|launch\w*|init\w*|load\w*|connect\w*|creat\w*|spawn\w*|set ?up|warm\w*|build\w*|compil\w*|download\w*|prepar\w*|rendezvous|handshake|probe|using|world.size|pid|step|iter\w*|epoch|loss)\b`)
 )
