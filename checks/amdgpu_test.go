@@ -74,7 +74,7 @@ func TestAMDAccelerator(t *testing.T) {
 			continue
 		}
 		pairs++
-		expect.That(t, p.LinkType == "xgmi" && p.XGMIGBps == 64 && *p.Hops == 1 && *p.Weight == 15 && *p.Accessible && p.Atomics == "64,32", "pair %+v", p)
+		expect.That(t, p.LinkType == "xgmi" && p.XGMIGBps == 64 && *p.Hops == 1 && *p.Accessible, "pair %+v", p)
 	}
 	expect.That(t, pairs == 28, "%d pairs, want 28", pairs)
 	busy := busyAMD(t.Context(), host.New(m), 0)
