@@ -317,34 +317,11 @@ func (c *gpuGathering) readAMDDriver(ctx context.Context, t *kfdTopology, bound 
 	return d
 }
 
-var rocmVersion = lazy.New(`^[0-9]+(\.[0-9]+)+([-.+~][0-9A-Za-z.~+-]*)?$`)
+var rocmVersion = lazy.New(`^([0-9]+(?:\.[0-9]+)+(?:[-.+~][0-9A-Za-z.~+-]*)?)$`)
 
-// readROCm reads the version of the installation that /opt/rocm points to, or of the only one.
+// readROCm reads the version of the installation that /opt/rocm points to.
 func (c *gpuGathering) readROCm() string {
-	names, err := c.Host.Dir("/opt")
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, host.ErrNotRecorded) {
-			c.Unknown("gpus", "amd.rocm", err.Error(), gather.HintFor(err))
-		}
-		return ""
-	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name != "rocm" && !strings.HasPrefix(name, "rocm-") })
-	if len(names) == 0 {
-		return ""
-	}
-	if slices.Contains(names, "rocm") {
-		if version := c.amdText("/opt/rocm/.info/version"); rocmVersion.MatchString(version) {
-			return version
-		}
-		names = slices.DeleteFunc(names, func(name string) bool { return name == "rocm" }) // A dangling link.
-	}
-	if len(names) == 1 {
-		if version := c.amdText("/opt/" + names[0] + "/.info/version"); rocmVersion.MatchString(version) {
-			return version
-		}
-	}
-	c.Unknown("gpus", "amd.rocm", "no ROCm below /opt, or several, of which /opt/rocm names none with a version", "check the installation of rocm-core with the package manager")
-	return ""
+	return rocmVersion.First(c.amdText("/opt/rocm/.info/version"))
 }
 
 // seesAllProcesses is true if the kernel's own thread 2 is visible, and so all processes of the host.

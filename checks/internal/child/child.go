@@ -26,7 +26,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -381,6 +380,7 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, e
 	attr := &os.ProcAttr{
 		Env:   environment(os.Environ(), spec.Unset, spec.Env),
 		Files: []*os.File{null, pipes.stdout.theirs, pipes.stderr.theirs, pipes.message.theirs, pipes.lifeline.theirs, cmp.Or(pipes.record, null)},
+		Sys:   attributes(),
 	}
 	attr.Files = append(attr.Files, spec.Files...)
 	type begun struct {
@@ -394,7 +394,7 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, e
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		proc, err := give(func() (*os.Process, error) {
-			return startWith(path, []string{os.Args[0], mark, spec.Task, args}, attr)
+			return os.StartProcess(path, []string{os.Args[0], mark, spec.Task, args}, attr)
 		})
 		begin <- begun{proc, err}
 		if err != nil {
@@ -407,18 +407,6 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, e
 	}()
 	b := <-begin
 	return b.proc, ended, b.err
-}
-
-// startWith starts a process with as many of the attributes as the system allows: a
-// filter may deny prctl or setpgid. The lifeline ends a child without them.
-func startWith(path string, argv []string, attr *os.ProcAttr) (proc *os.Process, err error) {
-	for _, attr.Sys = range attributes() {
-		proc, err = os.StartProcess(path, argv, attr)
-		if !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.ENOSYS) {
-			break
-		}
-	}
-	return proc, err
 }
 
 // environment returns base without some variables, and with those of extra instead of
