@@ -40,8 +40,6 @@ const (
 	lifelineFD = 4
 	// recordFD is the number, in the child, of the memory that holds its record.
 	recordFD = 5
-	// firstFile is the number of the first of Spec.Files.
-	firstFile = 6
 	// maxMessage bounds one message: the answer of 16 GPUs is below 100 kB.
 	maxMessage = 8 << 20
 	// maxOutput bounds what is kept of a child's stdout and stderr each, unless more is asked for.
@@ -68,8 +66,6 @@ type Spec struct {
 	Silence func() time.Duration
 	// Stdout is how much of the child's stdout is kept; 0 means maxOutput.
 	Stdout int
-	// Files are handed to the child; it finds them with File.
-	Files []*os.File
 	// Input is sent to the child as it comes, until it is closed or the child
 	// has ended; the task reads it with Receive.
 	Input <-chan any
@@ -382,7 +378,6 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, e
 		Files: []*os.File{null, pipes.stdout.theirs, pipes.stderr.theirs, pipes.message.theirs, pipes.lifeline.theirs, cmp.Or(pipes.record, null)},
 		Sys:   attributes(),
 	}
-	attr.Files = append(attr.Files, spec.Files...)
 	type begun struct {
 		proc *os.Process
 		err  error

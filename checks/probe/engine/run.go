@@ -542,7 +542,7 @@ func (s *session) order() {
 	slices.SortStableFunc(s.report.Transfers, func(a, b probe.Transfer) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(reportOrder, a.Test), slices.Index(reportOrder, b.Test)),
-			cmp.Compare(a.Source, b.Source), cmp.Compare(a.Destination, b.Destination), cmp.Compare(a.Way, b.Way),
+			cmp.Compare(a.Source, b.Source), cmp.Compare(a.Destination, b.Destination),
 		)
 	})
 }
