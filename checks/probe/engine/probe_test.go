@@ -92,11 +92,6 @@ func quick(t *testing.T, api string) {
 		want         []string
 	}{
 		{"healthy", "", healthy},
-		{"no linker", "error-link-create=801", healthy},
-		{"the linker takes no PTX", "error-link-add=218", healthy},
-		{"the linker makes nothing", "error-link-complete=1@1", healthy},
-		{"a linker that is not left", "error-link-destroy=1", healthy},
-		{"neither linker nor kernels", "error-link-add=221,error-module=221", []string{"copy: ok ok"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -109,14 +104,6 @@ func quick(t *testing.T, api string) {
 			}
 		})
 	}
-}
-
-// TestLinkerHangs checks that a compiler which does not come to an end is blamed, though
-// other GPUs wait for what it makes.
-func TestLinkerHangs(t *testing.T) {
-	t.Parallel()
-	r := simulate(t, "3", "hang-link-add")
-	expect.That(t, r.Outcome == probe.Hang && r.Stage == stageKernels && r.Call == "cuLinkAddData_v2", "outcome %s in stage %q, call %q", r.Outcome, r.Stage, r.Call)
 }
 
 // TestFull checks that the full probe sees what the quick one cannot.
