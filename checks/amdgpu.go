@@ -35,11 +35,8 @@ const (
 
 // Bounds of what is read. A host of 8 MI300X in CPX mode has 64 nodes of GPUs and 2 to 8 of processors.
 const (
-	maxKFDNodes      = 512
-	maxKFDLinks      = 512 // Of one node and one kind.
-	maxKFDProperties = 256 // Lines of a file; Linux 6.15 writes 40.
-	maxKFDProcesses  = 1024
-	maxRASBlocks     = 64
+	maxKFDNodes     = 512
+	maxKFDProcesses = 1024
 )
 
 // hasAMD is false if the PCI tree shows no AMD display controller or accelerator: then no file is read.
@@ -184,7 +181,7 @@ func (c *gpuGathering) readRAS(gpu *facts.GPU, dir string) {
 	}
 	for _, name := range names {
 		block, counts := strings.CutSuffix(name, "_err_count")
-		if !counts || len(gpu.RAS) == maxRASBlocks {
+		if !counts {
 			continue
 		}
 		text, err := c.Host.Text(dir + "/" + name)

@@ -87,8 +87,8 @@ func readKFDLinks(ctx context.Context, h *host.Host, node int, kind string) (lin
 		return nil, false, err
 	}
 	all = true
-	for i, number := range kfdNumbers(names) {
-		if i == maxKFDLinks || ctx.Err() != nil {
+	for _, number := range kfdNumbers(names) {
+		if ctx.Err() != nil {
 			return links, false, err
 		}
 		b, readErr := h.Read(fmt.Sprintf("%s/%d/properties", dir, number))

@@ -112,11 +112,7 @@ func kfdNumbers(names []string) []int {
 func parseKFDProperties(b []byte) map[string]uint64 {
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
 	properties := make(map[string]uint64)
-	lines := 0
 	for line := range bytes.Lines(b) {
-		if lines++; lines > maxKFDProperties {
-			break
-		}
 		name, value, ok := strings.Cut(strings.TrimSpace(string(line)), " ")
 		if !ok {
 			continue
