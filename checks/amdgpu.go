@@ -262,11 +262,9 @@ func (c *gpuGathering) noteKFD(t *kfdTopology, bound []string) {
 			"use a kernel with CONFIG_HSA_AMD; in a container, mount /sys")
 	case t.state == kfdUnreadable:
 		c.Unknown("gpus", fact, fmt.Sprintf("list %s: %s", kfdNodes, gather.Cause(t.err)), gather.HintFor(t.err))
-	case t.state == kfdPartial && t.hidden > 0:
-		c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s cannot be read; a container can read only the nodes of the GPUs that it was given", t.hidden, kfdNodes),
+	case t.state == kfdPartial && t.unread > 0:
+		c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s cannot be read; a container can read only the nodes of the GPUs that it was given", t.unread, kfdNodes),
 			"give the container /dev/kfd and the /dev/dri/renderD* of each GPU, or run gpudoctor on the host")
-	case t.state == kfdPartial && t.broken > 0:
-		c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s cannot be identified", t.broken, kfdNodes), "")
 	case t.state == kfdPartial:
 		c.Unknown("gpus", fact, fmt.Sprintf("more than %d nodes in %s, or reading them took too long; the rest was not read", maxKFDNodes, kfdNodes), "")
 	case t.state == kfdOK && len(missing) > 0:

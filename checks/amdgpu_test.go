@@ -176,11 +176,11 @@ func TestAMDTopologyUnreadable(t *testing.T) {
 		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " cannot be read; a container can read only the nodes of the GPUs that it was given"},
 		{"a node is cut off", all, func(m *host.Memory) {
 			m.AddFile(kfdNodes+"/4/properties", []byte("cpu_cores_count 0\nlocation_i"))
-		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " cannot be identified"},
+		}, "partial", 3, "devices.kfd: 1 nodes of " + kfdNodes + " cannot be read; a container can read only the nodes of the GPUs that it was given"},
 		{"a node is empty", all, func(m *host.Memory) {
 			m.AddFile(kfdNodes+"/4/properties", nil)
 			m.AddFile(kfdNodes+"/3/gpu_id", []byte("not a number\n"))
-		}, "partial", 2, "devices.kfd: 2 nodes of " + kfdNodes + " cannot be identified"},
+		}, "partial", 2, "devices.kfd: 2 nodes of " + kfdNodes + " cannot be read; a container can read only the nodes of the GPUs that it was given"},
 		{"hostile numbers", []aNode{{id: 5, properties: []string{
 			"location_id 18446744073709551615", "domain 18446744073709551615", "simd_count 18446744073709551615", "simd_per_cu 0", "num_xcc 18446744073709551615",
 			"gfx_target_version 18446744073709551615", "hive_id 18446744073709551615", "drm_render_minor 99999999999", "hive_id -1", "domain x", "\x00\xff 1", strings.Repeat("x", 1<<16),
