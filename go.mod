@@ -19,7 +19,6 @@ require (
 	github.com/google/go-containerregistry v0.22.1
 	github.com/invopop/jsonschema v0.14.0
 	github.com/joshdk/go-junit v1.0.0
-	github.com/jsimonetti/rtnetlink/v2 v2.3.0
 	github.com/jstemmer/go-junit-report/v2 v2.1.0
 	github.com/klauspost/compress v1.20.1
 	github.com/mdlayher/netlink v1.11.2

@@ -35,11 +35,8 @@ const (
 
 // Bounds of what is read. A host of 8 MI300X in CPX mode has 64 nodes of GPUs and 2 to 8 of processors.
 const (
-	maxKFDNodes      = 512
-	maxKFDLinks      = 512 // Of one node and one kind.
-	maxKFDProperties = 256 // Lines of a file; Linux 6.15 writes 40.
-	maxKFDProcesses  = 1024
-	maxRASBlocks     = 64
+	maxKFDNodes     = 512
+	maxKFDProcesses = 1024
 )
 
 // hasAMD is false if the PCI tree shows no AMD display controller or accelerator: then no file is read.
@@ -184,7 +181,7 @@ func (c *gpuGathering) readRAS(gpu *facts.GPU, dir string) {
 	}
 	for _, name := range names {
 		block, counts := strings.CutSuffix(name, "_err_count")
-		if !counts || len(gpu.RAS) == maxRASBlocks {
+		if !counts {
 			continue
 		}
 		text, err := c.Host.Text(dir + "/" + name)
@@ -265,11 +262,9 @@ func (c *gpuGathering) noteKFD(t *kfdTopology, bound []string) {
 			"use a kernel with CONFIG_HSA_AMD; in a container, mount /sys")
 	case t.state == kfdUnreadable:
 		c.Unknown("gpus", fact, fmt.Sprintf("list %s: %s", kfdNodes, gather.Cause(t.err)), gather.HintFor(t.err))
-	case t.state == kfdPartial && t.hidden > 0:
-		c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s cannot be read; a container can read only the nodes of the GPUs that it was given", t.hidden, kfdNodes),
+	case t.state == kfdPartial && t.unread > 0:
+		c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s cannot be read; a container can read only the nodes of the GPUs that it was given", t.unread, kfdNodes),
 			"give the container /dev/kfd and the /dev/dri/renderD* of each GPU, or run gpudoctor on the host")
-	case t.state == kfdPartial && t.broken > 0:
-		c.Unknown("gpus", fact, fmt.Sprintf("%d nodes of %s cannot be identified", t.broken, kfdNodes), "")
 	case t.state == kfdPartial:
 		c.Unknown("gpus", fact, fmt.Sprintf("more than %d nodes in %s, or reading them took too long; the rest was not read", maxKFDNodes, kfdNodes), "")
 	case t.state == kfdOK && len(missing) > 0:
@@ -317,34 +312,11 @@ func (c *gpuGathering) readAMDDriver(ctx context.Context, t *kfdTopology, bound 
 	return d
 }
 
-var rocmVersion = lazy.New(`^[0-9]+(\.[0-9]+)+([-.+~][0-9A-Za-z.~+-]*)?$`)
+var rocmVersion = lazy.New(`^([0-9]+(?:\.[0-9]+)+(?:[-.+~][0-9A-Za-z.~+-]*)?)$`)
 
-// readROCm reads the version of the installation that /opt/rocm points to, or of the only one.
+// readROCm reads the version of the installation that /opt/rocm points to.
 func (c *gpuGathering) readROCm() string {
-	names, err := c.Host.Dir("/opt")
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, host.ErrNotRecorded) {
-			c.Unknown("gpus", "amd.rocm", err.Error(), gather.HintFor(err))
-		}
-		return ""
-	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name != "rocm" && !strings.HasPrefix(name, "rocm-") })
-	if len(names) == 0 {
-		return ""
-	}
-	if slices.Contains(names, "rocm") {
-		if version := c.amdText("/opt/rocm/.info/version"); rocmVersion.MatchString(version) {
-			return version
-		}
-		names = slices.DeleteFunc(names, func(name string) bool { return name == "rocm" }) // A dangling link.
-	}
-	if len(names) == 1 {
-		if version := c.amdText("/opt/" + names[0] + "/.info/version"); rocmVersion.MatchString(version) {
-			return version
-		}
-	}
-	c.Unknown("gpus", "amd.rocm", "no ROCm below /opt, or several, of which /opt/rocm names none with a version", "check the installation of rocm-core with the package manager")
-	return ""
+	return rocmVersion.First(c.amdText("/opt/rocm/.info/version"))
 }
 
 // seesAllProcesses is true if the kernel's own thread 2 is visible, and so all processes of the host.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
@@ -88,8 +87,8 @@ func readKFDLinks(ctx context.Context, h *host.Host, node int, kind string) (lin
 		return nil, false, err
 	}
 	all = true
-	for i, number := range kfdNumbers(names) {
-		if i == maxKFDLinks || ctx.Err() != nil {
+	for _, number := range kfdNumbers(names) {
+		if ctx.Err() != nil {
 			return links, false, err
 		}
 		b, readErr := h.Read(fmt.Sprintf("%s/%d/properties", dir, number))
@@ -108,14 +107,6 @@ func readKFDLinks(ctx context.Context, h *host.Host, node int, kind string) (lin
 	}
 	return links, all, err
 }
-
-// The flags of a link (CRAT_IOLINK_FLAGS_* in kfd_crat.h).
-const (
-	kfdLinkEnabled       = 1 << 0
-	kfdLinkNoAtomics32   = 1 << 2
-	kfdLinkNoAtomics64   = 1 << 3
-	kfdLinkBidirectional = 1 << 31
-)
 
 // xgmiHopWeight is the weight of an xGMI link (KFD_CRAT_XGMI_WEIGHT in kfd_crat.h); a path through another GPU
 // weighs twice as much.
@@ -147,27 +138,6 @@ func (l *amdLinks) joinAMD(t *topology, p *facts.Pair) {
 		p.XGMIGBps = t.xgmiGBps(p, link)
 	case kfdLinkPCIe:
 		p.LinkType = linkPCIe
-	default:
-		return
-	}
-	const most = 1 << 20 // No machine has more.
-	if w := link["weight"]; w > 0 && w <= most {
-		p.Weight = new(int(w))
-	}
-	flags := link["flags"]
-	if flags&kfdLinkEnabled == 0 {
-		return // The driver fills in the flags of a link with this one first.
-	}
-	var atomics []string
-	if flags&kfdLinkNoAtomics64 == 0 {
-		atomics = append(atomics, "64")
-	}
-	if flags&kfdLinkNoAtomics32 == 0 {
-		atomics = append(atomics, "32")
-	}
-	p.Atomics = strings.Join(atomics, ",")
-	if flags&kfdLinkBidirectional != 0 {
-		p.Bidirectional = new(true) // The kernel does not keep this one for each kind of link.
 	}
 }
 

@@ -115,9 +115,6 @@ func fileSettings(f *facts.Facts) map[string]string {
 // absent reports whether a cause means that there is nothing to run.
 func absent(c probe.Cause) bool { return c == probe.CauseNoLibrary || c == probe.CauseNoDevice }
 
-// maxCandidates bounds the copies of the library that are reported.
-const maxCandidates = 16
-
 // candidates are the copies of NCCL or RCCL, in the order in which a job would take them: what its environment
 // names, what a Python environment brings, and what the loader finds.
 func candidates(g *gather.Gathering) []probe.Candidate {
@@ -142,7 +139,7 @@ func candidates(g *gather.Gathering) []probe.Candidate {
 	}
 	slices.SortStableFunc(files, func(a, b facts.Library) int { return cmp.Compare(rank[a.FoundBy], rank[b.FoundBy]) })
 	var all []probe.Candidate
-	for _, l := range files[:min(len(files), maxCandidates)] {
+	for _, l := range files {
 		all = append(all, probe.Candidate{Path: l.Path, Version: l.Version, FoundBy: l.FoundBy})
 	}
 	return all

@@ -93,14 +93,9 @@ func readIOMMUGroups(g *gather.Gathering) ([]facts.IOMMUGroup, error) {
 		if err != nil || id < 0 {
 			continue
 		}
-		dir := iommuGroups + "/" + name
 		group := facts.IOMMUGroup{ID: id, Devices: append([]string{}, devices[id]...)}
-		if group.Type, err = g.Host.Text(dir + "/type"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if group.Type, err = g.Host.Text(iommuGroups + "/" + name + "/type"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			g.Unknown("iommu", "groups.type", fmt.Sprintf("the type of a group cannot be read: %s", gather.Cause(err)), gather.HintFor(err))
-		}
-		if g.Facts.PCI == nil {
-			members, _ := g.Host.Dir(dir + "/devices") // A group whose members are hidden has none that we know.
-			group.Devices = append(group.Devices, slices.DeleteFunc(members, func(s string) bool { return !pci.IsAddress(s) })...)
 		}
 		groups = append(groups, group)
 	}

@@ -2,7 +2,6 @@ package checks
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,9 +35,9 @@ type kfdTopology struct {
 	state string
 	// nodes are those of GPUs, sorted by number.
 	nodes []kfdNode
-	// hidden counts the nodes that may not be read, broken those that cannot be identified.
-	hidden, broken int
-	err            error
+	// unread counts the nodes that may not be read, or cannot be identified.
+	unread int
+	err    error
 }
 
 // readKFD reads the nodes of the topology. In a container, those of GPUs that it was not given are EPERM
@@ -78,19 +77,12 @@ func readKFD(ctx context.Context, h *host.Host) *kfdTopology {
 		}
 		properties := parseKFDProperties(b)
 		_, located := properties["location_id"]
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			t.hidden++
-			t.err = cmp.Or(t.err, err)
-		case err != nil || id < 0 || !located:
-			t.broken++
-			t.err = cmp.Or(t.err, err)
-		default:
-			t.nodes = append(t.nodes, kfdNode{number: n, id: id, properties: properties})
+		if err != nil || id < 0 || !located {
+			t.unread++
+			t.state = kfdPartial
+			continue
 		}
-	}
-	if t.hidden+t.broken > 0 {
-		t.state = kfdPartial
+		t.nodes = append(t.nodes, kfdNode{number: n, id: id, properties: properties})
 	}
 	return t
 }
@@ -112,11 +104,7 @@ func kfdNumbers(names []string) []int {
 func parseKFDProperties(b []byte) map[string]uint64 {
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
 	properties := make(map[string]uint64)
-	lines := 0
 	for line := range bytes.Lines(b) {
-		if lines++; lines > maxKFDProperties {
-			break
-		}
 		name, value, ok := strings.Cut(strings.TrimSpace(string(line)), " ")
 		if !ok {
 			continue

@@ -536,10 +536,9 @@ func worse(forth, back *facts.GPUPeer) *facts.P2PStatus {
 	}
 	forth, back = cmp.Or(forth, &facts.GPUPeer{}), cmp.Or(back, &facts.GPUPeer{})
 	return &facts.P2PStatus{
-		Read:    worseWord(forth.Read, back.Read),
-		Write:   worseWord(forth.Write, back.Write),
-		NVLink:  worseWord(forth.NVLink, back.NVLink),
-		Atomics: worseWord(forth.Atomics, back.Atomics),
+		Read:   worseWord(forth.Read, back.Read),
+		Write:  worseWord(forth.Write, back.Write),
+		NVLink: worseWord(forth.NVLink, back.NVLink),
 	}
 }
 

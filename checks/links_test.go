@@ -212,7 +212,7 @@ func peersOf(nvlink string, gpus ...string) []facts.GPUPeer {
 	for _, a := range gpus {
 		for _, b := range gpus {
 			if a != b {
-				peers = append(peers, facts.GPUPeer{A: a, B: b, Read: "ok", Write: "ok", NVLink: nvlink, Atomics: "ok"})
+				peers = append(peers, facts.GPUPeer{A: a, B: b, Read: "ok", Write: "ok", NVLink: nvlink})
 			}
 		}
 	}
@@ -300,13 +300,13 @@ func TestUsableNVLink(t *testing.T) {
 func TestP2PStatus(t *testing.T) {
 	const a, b, c = "0000:00:06.0", "0000:00:07.0", "0000:00:08.0"
 	gpus := &facts.GPUFacts{P2P: []facts.GPUPeer{
-		{A: a, B: b, Read: "ok", Write: "ok", NVLink: "unknown", Atomics: "ok"},
+		{A: a, B: b, Read: "ok", Write: "ok", NVLink: "unknown"},
 		{A: b, B: a, Read: "chipset-not-supported", Write: "ok", NVLink: "ok"},
 		{A: c, B: b, Read: "ok"},
 	}}
 	f := gatherTopology(t, checktest.Rebuilt(t, "h200x4"), gpus)
 	for pair, want := range map[[2]string]*facts.P2PStatus{
-		{a, b}: {Read: "chipset-not-supported", Write: "ok", NVLink: "unknown", Atomics: "ok"},
+		{a, b}: {Read: "chipset-not-supported", Write: "ok", NVLink: "unknown"},
 		{b, c}: {Read: "ok"},
 		{a, c}: nil,
 	} {

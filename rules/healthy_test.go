@@ -86,7 +86,7 @@ func machine(cards ...card) *model {
 		for j := range i {
 			m.Links.Pairs = append(m.Links.Pairs, facts.Pair{
 				A: gpu(j), B: gpu(i), Kind: "gpu-gpu", Path: m.path(j, i), Bridges: []string{port(j), port(i)}, NVLinks: new(0),
-				P2P: &facts.P2PStatus{Read: "ok", Write: "ok", NVLink: "not-supported", Atomics: "not-supported"},
+				P2P: &facts.P2PStatus{Read: "ok", Write: "ok", NVLink: "not-supported"},
 			})
 		}
 	}
@@ -217,7 +217,7 @@ func (m *model) switched(switches int) *model {
 // refused has the driver offer no peer access, in NVML's words.
 func (m *model) refused(status string) *model {
 	for i := range m.Links.Pairs {
-		m.Links.Pairs[i].P2P = &facts.P2PStatus{Read: status, Write: status, NVLink: "not-supported", Atomics: "not-supported"}
+		m.Links.Pairs[i].P2P = &facts.P2PStatus{Read: status, Write: status, NVLink: "not-supported"}
 	}
 	return m
 }

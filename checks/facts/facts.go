@@ -412,11 +412,10 @@ type GPUPeer struct {
 	// A drives the transfer, B owns the memory; both are PCI addresses.
 	A string `json:"a"`
 	B string `json:"b"`
-	// Read, Write, NVLink and Atomics are the status by capability index.
-	Read    string `json:"read,omitempty"`
-	Write   string `json:"write,omitempty"`
-	NVLink  string `json:"nvlink,omitempty"`
-	Atomics string `json:"atomics,omitempty"`
+	// Read, Write and NVLink are the status by capability index.
+	Read   string `json:"read,omitempty"`
+	Write  string `json:"write,omitempty"`
+	NVLink string `json:"nvlink,omitempty"`
 }
 
 // GPUDriver is the kernel driver and its user-space counterpart.
@@ -653,18 +652,11 @@ type Pair struct {
 	Narrowest *NarrowestLink `json:"narrowest,omitempty"`
 	// LinkType is how the two are connected according to AMD's driver or tools: "xgmi"
 	// or "pcie"; empty if neither was queried. Hops counts the links on the
-	// path and Weight is the cost that the driver gives it, as amd-smi and
-	// rocm-smi print them.
+	// path, as amd-smi and rocm-smi print them.
 	LinkType string `json:"link_type,omitempty"`
 	Hops     *int   `json:"hops,omitempty"`
-	Weight   *int   `json:"weight,omitempty"`
 	// XGMIGBps is what the xGMI links between the two carry in one direction.
 	XGMIGBps float64 `json:"xgmi_gbps,omitempty"`
-	// Atomics ("64,32") and Bidirectional are what amd-smi topology, or AMD's
-	// compute driver itself, reports for the link; nil and empty if neither was
-	// asked.
-	Atomics       string `json:"atomics,omitempty"`
-	Bidirectional *bool  `json:"bidirectional,omitempty"`
 	// Accessible is what AMD's driver (p2p_links and io_links of its topology) or
 	// its tools report about peer access between the two.
 	Accessible *bool `json:"accessible,omitempty"`
@@ -723,10 +715,9 @@ func (l *LinkFacts) Host(gpu string) *HostPath {
 
 // P2PStatus is NVML's nvmlDeviceGetP2PStatus by capability index.
 type P2PStatus struct {
-	Read    string `json:"read,omitempty"`
-	Write   string `json:"write,omitempty"`
-	NVLink  string `json:"nvlink,omitempty"`
-	Atomics string `json:"atomics,omitempty"`
+	Read   string `json:"read,omitempty"`
+	Write  string `json:"write,omitempty"`
+	NVLink string `json:"nvlink,omitempty"`
 }
 
 // ContainerFacts is the environment of this process.

@@ -14,9 +14,6 @@ type GroupLimit struct {
 	Limit, Used int64
 }
 
-// Left is what may still be allocated.
-func (l GroupLimit) Left() int64 { return max(l.Limit-l.Used, 0) }
-
 const maxGroupDepth = 16
 
 type groupLayout struct {

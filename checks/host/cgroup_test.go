@@ -69,6 +69,6 @@ func FuzzGroupMemory(f *testing.F) {
 			}
 			return stat, nil
 		})
-		expect.That(t, !ok || m.Limit >= 0 && m.Used >= 0 && m.Left() >= 0 && m.Left() <= m.Limit, "got %+v", m)
+		expect.That(t, !ok || m.Limit >= 0 && m.Used >= 0, "got %+v", m)
 	})
 }

@@ -3,65 +3,13 @@ package network
 import (
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"time"
 
-	"github.com/jsimonetti/rtnetlink/v2"
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 )
-
-// maxAllAddresses bounds the addresses of all interfaces: a node with a thousand pods has one or two for each.
-const maxAllAddresses = 4096
-
-// addresses lists the IP addresses of the interfaces in this network namespace, by their names, with
-// the lengths of their prefixes.
-func addresses() (map[string][]string, error) {
-	interfaces, err := net.Interfaces()
-	if err != nil {
-		return nil, fmt.Errorf("list interfaces: %w", err)
-	}
-	names := make(map[uint32]string, len(interfaces))
-	for _, i := range interfaces {
-		names[uint32(i.Index)] = i.Name
-	}
-	conn, err := rtnetlink.Dial(nil)
-	if err != nil {
-		return nil, fmt.Errorf("list addresses: %w", err)
-	}
-	defer conn.Close() //nolint:errcheck // Nothing was changed.
-	if err := conn.SetReadDeadline(time.Now().Add(deadline.File)); err != nil {
-		return nil, fmt.Errorf("list addresses: %w", err)
-	}
-	messages, err := conn.Address.List()
-	if err != nil {
-		return nil, fmt.Errorf("list addresses: %w", err)
-	}
-	list := make(map[string][]string)
-	for _, m := range messages[:min(len(messages), maxAllAddresses)] {
-		name, prefix := names[m.Index], prefixOf(&m)
-		if name != "" && prefix.IsValid() {
-			list[name] = append(list[name], prefix.String())
-		}
-	}
-	return list, nil
-}
-
-// prefixOf is an address with the length of its prefix. Address of a point-to-point interface is that of
-// the other end, so that Local counts where there is one (include/uapi/linux/if_addr.h).
-func prefixOf(m *rtnetlink.AddressMessage) netip.Prefix {
-	if m.Attributes == nil {
-		return netip.Prefix{}
-	}
-	address, ok := netip.AddrFromSlice(m.Attributes.Local)
-	if !ok {
-		address, _ = netip.AddrFromSlice(m.Attributes.Address)
-	}
-	return netip.PrefixFrom(address, int(m.PrefixLength))
-}
 
 // Commands and attributes of Data Center Bridging (include/uapi/linux/dcbnl.h).
 const (

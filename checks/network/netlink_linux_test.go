@@ -1,46 +1,14 @@
 package network
 
 import (
-	"net"
 	"slices"
 	"testing"
 
-	"github.com/jsimonetti/rtnetlink/v2"
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
-
-// The addresses of this machine are those that the standard library finds.
-func TestAddresses(t *testing.T) {
-	got := expect.Value(addresses())(t)
-	interfaces := expect.Value(net.Interfaces())(t)
-	for _, i := range interfaces {
-		want := expect.Map(expect.Value(i.Addrs())(t), func(a net.Addr) string { return a.String() })
-		slices.Sort(want)
-		slices.Sort(got[i.Name])
-		expect.That(t, slices.Equal(want, got[i.Name]), "%s: got %q, want %q", i.Name, got[i.Name], want)
-	}
-}
-
-func TestPrefixOf(t *testing.T) {
-	for name, tt := range map[string]struct {
-		attributes *rtnetlink.AddressAttributes
-		length     uint8
-		want       string
-	}{
-		"address":        {&rtnetlink.AddressAttributes{Address: net.IP{10, 0, 0, 5}}, 24, "10.0.0.5/24"},
-		"point to point": {&rtnetlink.AddressAttributes{Address: net.IP{10, 0, 0, 1}, Local: net.IP{10, 0, 0, 5}}, 24, "10.0.0.5/24"},
-		"none":           {&rtnetlink.AddressAttributes{}, 24, ""},
-		"no attributes":  {nil, 24, ""},
-		"odd length":     {&rtnetlink.AddressAttributes{Address: net.IP{10, 0, 0}}, 24, ""},
-		"long prefix":    {&rtnetlink.AddressAttributes{Address: net.IP{10, 0, 0, 5}}, 33, ""},
-	} {
-		prefix := prefixOf(&rtnetlink.AddressMessage{PrefixLength: tt.length, Attributes: tt.attributes})
-		expect.That(t, prefix.IsValid() == (tt.want != "") && (tt.want == "" || prefix.String() == tt.want), "%s: got %s, want %q", name, prefix, tt.want)
-	}
-}
 
 // answer is a dcbmsg with attributes of an interface, those of IEEE nested.
 func answer(t *testing.T, ieee func(*netlink.AttributeEncoder) error) []byte {

@@ -5,7 +5,9 @@ package network
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"net"
 	"path"
 	"slices"
 	"strconv"
@@ -122,22 +124,41 @@ func (r *reader) readInterfaces(f *facts.NICFacts, names []string) {
 	f.InterfacesLeft = max(len(hardware)-maxHardware, 0) + max(len(others)-maxVirtual, 0)
 }
 
-const ranks = 4
+const ranks = 3
 
 // rank orders interfaces without hardware, from 0 to below ranks: bonds and the loopback interface,
 // others with an IPv4 address, the rest.
 func (r *reader) rank(name string) int {
-	kind := KindOfName(name)
-	ipv4 := slices.ContainsFunc(r.addresses[name], func(a string) bool { return !strings.Contains(a, ":") })
-	switch {
+	switch kind := KindOfName(name); {
 	case kind == bond || kind == loopback:
 		return 0
-	case ipv4 && kind != "veth":
+	case slices.ContainsFunc(r.addresses[name], func(a string) bool { return !strings.Contains(a, ":") }):
 		return 1
-	case ipv4:
-		return 2
 	}
-	return 3
+	return 2
+}
+
+// addresses lists the IP addresses of the interfaces in this network namespace, by their names, with the lengths of their
+// prefixes. The ends of pairs that lead to containers are left out: each takes a question, and a node of Kubernetes has a thousand.
+func addresses() (map[string][]string, error) {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return nil, fmt.Errorf("list interfaces: %w", err)
+	}
+	list := make(map[string][]string)
+	for _, i := range interfaces {
+		if KindOfName(i.Name) == "veth" {
+			continue
+		}
+		own, err := i.Addrs()
+		if err != nil {
+			return nil, fmt.Errorf("list addresses: %w", err)
+		}
+		for _, a := range own {
+			list[i.Name] = append(list[i.Name], a.String())
+		}
+	}
+	return list, nil
 }
 
 // read reads one interface.

@@ -235,17 +235,10 @@ func readResizableBARs(d *facts.PCIDevice, c configSpace, at int) {
 		if size == 0 || control&7 > 5 {
 			continue
 		}
-		// Bits 31:4 of the capability are 1 MiB and up; the upper half of
-		// the control register continues from 256 TiB (PCIe 5.0, 7.8.6.3).
-		largest := size
+		largest := size // Bits 31:4 of the capability are 1 MiB and up (PCIe 5.0, 7.8.6).
 		for bit := range 28 {
 			if sizes&(1<<(bit+4)) != 0 {
 				largest = max(largest, rebarBytes(bit))
-			}
-		}
-		for bit := range 16 {
-			if control&(1<<(bit+16)) != 0 {
-				largest = max(largest, rebarBytes(bit+28))
 			}
 		}
 		d.ResizableBARs = append(d.ResizableBARs, facts.ResizableBAR{Index: int(control & 7), SizeBytes: size, MaxBytes: largest})

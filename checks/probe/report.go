@@ -280,7 +280,7 @@ type Transfer struct {
 	// of a NUMA node.
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
-	// Way is how memory was shared between processes: "cuMem", "cudaIpc", "hipIpc".
+	// Way is how memory was shared between processes: "cudaIpc", "hipIpc".
 	Way string `json:"way,omitempty"`
 	// Reason says in words why the Outcome is not OK, Cause as a
 	// word for programs.

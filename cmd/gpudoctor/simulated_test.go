@@ -89,7 +89,7 @@ var (
 	healthyQuick = []string{"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok"}
 	healthyFull  = []string{
 		"copy: ok ok", "sm-store: ok ok", "sm-load: ok ok", "copy-read: ok ok", "bidirectional: ok", "all-at-once: ok ok", "handshake: ok",
-		"latency: ok ok", "atomics: ok ok", "host-staged: ok ok", "between-processes/cuMem: ok ok", "between-processes/cudaIpc: ok ok",
+		"latency: ok ok", "atomics: ok ok", "host-staged: ok ok", "between-processes/cudaIpc: ok ok",
 	}
 )
 
@@ -196,7 +196,7 @@ var simulations = []simulated{
 	{name: "collapse when all at once", cuda: "slow-together=20", gpus: 3, mode: probe.Full, want: sick("ok", []string{
 		"copy: ok ok ok ok ok ok", "sm-store: ok ok ok ok ok ok", "sm-load: ok ok ok ok ok ok", "copy-read: ok ok ok ok ok ok",
 		"bidirectional: slow slow slow", "all-at-once: slow slow slow slow slow slow", "handshake: ok ok ok", "latency: ok ok ok ok ok ok",
-		"atomics: ok ok ok ok ok ok", "host-staged: ok ok ok ok ok ok", "between-processes/cuMem: ok ok ok ok ok ok",
+		"atomics: ok ok ok ok ok ok", "host-staged: ok ok ok ok ok ok",
 		"between-processes/cudaIpc: ok ok ok ok ok ok",
 	}, "reset-gpu", "p2p-slow high confirmed host")},
 
@@ -204,7 +204,7 @@ var simulations = []simulated{
 	{name: "stale handshake flags", cuda: "stale-flags@1>0", mode: probe.Full, patience: 20 * time.Second, want: broken(changed(healthyFull, "handshake: hang"), "gpu0 -> gpu1")},
 	{name: "lost atomics", cuda: "lost-atomics@0>1", mode: probe.Full, want: broken(changed(healthyFull, "atomics: corrupt ok"), "gpu0 -> gpu1")},
 	{name: "lost between processes", cuda: "ipc-dropped", mode: probe.Full, want: sick("ok", changed(healthyFull,
-		"between-processes/cuMem: corrupt(poison) corrupt(poison)", "between-processes/cudaIpc: corrupt(poison) corrupt(poison)",
+		"between-processes/cudaIpc: corrupt(poison) corrupt(poison)",
 	), "nccl-p2p-disable", "p2p-broken-platform high confirmed gpu0 -> gpu1")},
 
 	// The driver does not start.
@@ -264,12 +264,9 @@ var failClosed = []simulated{
 	{name: "copies that never come, from the third on", cuda: "dropped-from=3", short: true, want: sick("ok", append(bothWays("corrupt(poison)", "ok", "ok", 2), "host-staged: ok ok"), "nccl-p2p-disable", "p2p-broken-platform critical confirmed gpu0 -> gpu1")},
 	{name: "a flood in cuInit", cuda: "flood-init", want: sick("error in cuInit", nil, "reset-gpu", "transfer-failed high confirmed host")},
 	{name: "nobody can say whether there is peer access", cuda: "error-can-access=999", want: sick("ok", append(bothWays("error", "error", "error", 2), "host-staged: ok ok"), "reset-gpu", "transfer-failed high confirmed gpu0 -> gpu1 and 1 more")},
-	{name: "memory cannot be exported", mode: probe.Full, cuda: "error-export=999", want: sick("ok", changed(healthyFull,
-		"between-processes/cuMem: error error",
-	), "nccl-cumem-disable", "p2p-broken-platform high confirmed gpu0 -> gpu1")},
 	{name: "memory of another process cannot be opened", mode: probe.Full, cuda: "error-ipc-open=999", want: sick("ok", changed(healthyFull,
 		"between-processes/cudaIpc: error error",
-	), "upgrade-driver", "p2p-broken-platform high confirmed gpu0 -> gpu1")},
+	), "nccl-p2p-disable", "p2p-broken-platform high confirmed gpu0 -> gpu1")},
 	{name: "a GPU has no memory left", cuda: "error-alloc=2@1", want: judgeBroken(notTried)},
 	{name: "no GPU has memory left", cuda: "error-alloc=2", want: judgeBroken(notTried)},
 	{name: "a process holds the memory of a GPU", cuda: "error-alloc=2@1", nvml: "busy", arguments: []string{"--probe-busy"}, want: unproven(notTried)},
@@ -300,7 +297,7 @@ var hanging = []simulated{
 		[]string{"copy: hang hang", "sm-store: hang hang", "host-staged: ok ok"},
 		"nccl-p2p-disable", "p2p-broken-platform critical confirmed gpu0 -> gpu1")},
 	{name: "between processes", cuda: "hang-ipc@0>1", mode: probe.Full, steps: 2, want: sick("ok", changed(healthyFull,
-		"between-processes/cuMem: hang ok", "between-processes/cudaIpc: hang ok",
+		"between-processes/cudaIpc: hang ok",
 	), "nccl-p2p-disable", "p2p-broken-platform high confirmed gpu0 -> gpu1")},
 	{name: "hipInit", libraries: hip, cuda: "hang-init", steps: 1, want: sick("hang in hipInit", nil, "reset-amd-gpu", "driver-hang critical confirmed host")},
 	{name: "cleanup", cuda: "hang-cleanup", steps: 1, want: sick("hang in cleanup", healthyQuick, "reset-gpu", "driver-hang critical confirmed host")},

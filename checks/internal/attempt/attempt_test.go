@@ -79,13 +79,6 @@ func TestEnding(t *testing.T) {
 	}
 }
 
-func TestChecked(t *testing.T) {
-	for _, r := range []Result{{}, {Outcome: "fine"}, {Outcome: Unknown}} {
-		got := r.checked()
-		expect.That(t, got.Outcome == Unknown && got.Reason != "", "%+v: got %+v", r, got)
-	}
-}
-
 // resultsOf decodes what a restricted parent prints.
 func resultsOf(t *testing.T, out []byte) map[string]Result {
 	t.Helper()

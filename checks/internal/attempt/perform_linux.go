@@ -11,14 +11,12 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/gpudoctor/gpudoctor/checks/host"
 )
 
 // prepare makes this child the first to be killed if memory runs out while it holds some, and lets a file
 // over RLIMIT_FSIZE give an error and no signal.
 func prepare() {
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // Then little is at risk: see room.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // Without it, little is at risk: see tooLittle.
 	signal.Ignore(syscall.SIGXFSZ)
 	runtime.LockOSThread() // A memory policy is that of a thread.
 }
@@ -96,11 +94,8 @@ func lockMemory(most int64) Result {
 	return r
 }
 
-// spare is how many times the size of a file must be free in memory for the file to be made.
-const spare = 16
-
-// shareMemory makes a file of the size that NCCL's have. It is never made where it would
-// take a good part of what is left there, or of the memory that a control group leaves.
+// shareMemory makes a file of the size that NCCL's have. It is never made where it would take a good part of what is
+// left there.
 func shareMemory(dir string, size int64) Result {
 	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, 0o600)
 	switch {
@@ -143,28 +138,7 @@ func tooLittle(fd int, size int64) string {
 	if whole > 0 && free < 2*size { // A tmpfs without a limit has no blocks.
 		return fmt.Sprintf("only %d KiB are free in /dev/shm, and a file of %d KiB could take them from others", free>>10, size>>10)
 	}
-	if left, ok := room(); ok && left < spare*size {
-		return fmt.Sprintf("only %d MiB of memory are left here, so no file of %d KiB was made in /dev/shm", left>>20, size>>10)
-	}
 	return ""
-}
-
-func room() (left int64, ok bool) {
-	read := func(name string) (string, error) {
-		b, err := os.ReadFile(name)
-		return string(b), err
-	}
-	if m, limited := host.GroupMemory(read); limited {
-		left, ok = m.Left(), true
-	}
-	text, err := read("/proc/meminfo")
-	if err != nil {
-		return left, ok
-	}
-	if n := host.KiB(host.Value(text, "MemAvailable")); n > 0 && (!ok || n < left) {
-		left, ok = n, true
-	}
-	return left, ok
 }
 
 func touch(fd int, size int64) Result {

@@ -1,7 +1,6 @@
 package attempt
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -90,7 +89,7 @@ func (s *Series[T]) child(ctx context.Context, tries []T, results []Result) (at 
 		case m.Result == nil:
 			at, known = m.At, false
 		case m.At == at:
-			results[at], known = m.Result.checked(), true
+			results[at], known = *m.Result, true
 		}
 	}})
 	if err != nil || r.Finished {
@@ -117,14 +116,6 @@ func (s *Series[T]) child(ctx context.Context, tries []T, results []Result) (at 
 
 // NotKnown is the result of a try that says nothing.
 func NotKnown(reason string) Result { return Result{Outcome: Unknown, Reason: reason} }
-
-// checked is a result that a child sent, with nothing but what a result may be.
-func (r *Result) checked() Result {
-	if r.Outcome != OK && r.Outcome != Refused {
-		return NotKnown(cmp.Or(r.Reason, "the process that tried it gave no answer"))
-	}
-	return *r
-}
 
 func ending(r *child.Result, step time.Duration) string {
 	call := "it"

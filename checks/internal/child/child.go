@@ -26,7 +26,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -41,8 +40,6 @@ const (
 	lifelineFD = 4
 	// recordFD is the number, in the child, of the memory that holds its record.
 	recordFD = 5
-	// firstFile is the number of the first of Spec.Files.
-	firstFile = 6
 	// maxMessage bounds one message: the answer of 16 GPUs is below 100 kB.
 	maxMessage = 8 << 20
 	// maxOutput bounds what is kept of a child's stdout and stderr each, unless more is asked for.
@@ -69,8 +66,6 @@ type Spec struct {
 	Silence func() time.Duration
 	// Stdout is how much of the child's stdout is kept; 0 means maxOutput.
 	Stdout int
-	// Files are handed to the child; it finds them with File.
-	Files []*os.File
 	// Input is sent to the child as it comes, until it is closed or the child
 	// has ended; the task reads it with Receive.
 	Input <-chan any
@@ -381,8 +376,8 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, e
 	attr := &os.ProcAttr{
 		Env:   environment(os.Environ(), spec.Unset, spec.Env),
 		Files: []*os.File{null, pipes.stdout.theirs, pipes.stderr.theirs, pipes.message.theirs, pipes.lifeline.theirs, cmp.Or(pipes.record, null)},
+		Sys:   attributes(),
 	}
-	attr.Files = append(attr.Files, spec.Files...)
 	type begun struct {
 		proc *os.Process
 		err  error
@@ -394,7 +389,7 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, e
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		proc, err := give(func() (*os.Process, error) {
-			return startWith(path, []string{os.Args[0], mark, spec.Task, args}, attr)
+			return os.StartProcess(path, []string{os.Args[0], mark, spec.Task, args}, attr)
 		})
 		begin <- begun{proc, err}
 		if err != nil {
@@ -407,18 +402,6 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, e
 	}()
 	b := <-begin
 	return b.proc, ended, b.err
-}
-
-// startWith starts a process with as many of the attributes as the system allows: a
-// filter may deny prctl or setpgid. The lifeline ends a child without them.
-func startWith(path string, argv []string, attr *os.ProcAttr) (proc *os.Process, err error) {
-	for _, attr.Sys = range attributes() {
-		proc, err = os.StartProcess(path, argv, attr)
-		if !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.ENOSYS) {
-			break
-		}
-	}
-	return proc, err
 }
 
 // environment returns base without some variables, and with those of extra instead of

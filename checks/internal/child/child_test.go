@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/signal"
@@ -38,9 +37,6 @@ func TestMain(m *testing.M) {
 
 func init() {
 	Register("talk", func(ctx context.Context, _ json.RawMessage, send func(any) error) error {
-		if _, err := io.WriteString(File(0), "written by the child"); err != nil {
-			return err
-		}
 		for range 2 {
 			word, err := Receive[string](ctx)
 			if err != nil {
@@ -209,24 +205,18 @@ func TestGarbled(t *testing.T) {
 	}
 }
 
-// TestTalk checks that a child gets the files and the words of its parent.
+// TestTalk checks that a child gets the words of its parent.
 func TestTalk(t *testing.T) {
-	r, w, err := os.Pipe()
-	expect.NoError(t, err)
-	defer shut(r)
 	input := make(chan any, 2)
 	input <- "one"
 	input <- "two"
 	var got []string
 	result, err := Run(t.Context(), Spec{
-		Task: "talk", Files: []*os.File{w}, Input: input, Deadline: 10 * time.Second,
+		Task: "talk", Input: input, Deadline: 10 * time.Second,
 		Receive: func(m json.RawMessage) { got = append(got, string(m)) },
 	})
-	shut(w)
 	expect.Must(t, err == nil && result.Finished && result.Failure == "", "Run: %+v, %v", result, err)
 	expect.NoDiff(t, []string{`"heard one"`, `"heard two"`}, got, "messages")
-	b, err := io.ReadAll(r)
-	expect.That(t, err == nil && string(b) == "written by the child", "file holds %q, %v", b, err)
 }
 
 func TestDeadlineAndCancel(t *testing.T) {

@@ -14,10 +14,8 @@ import (
 // self is the running binary, even if its file was replaced or removed.
 func self() (string, error) { return "/proc/self/exe", nil }
 
-// attributes are those of a child, the most complete first.
-func attributes() []*syscall.SysProcAttr {
-	return []*syscall.SysProcAttr{{Setpgid: true}, {}}
-}
+// attributes give a child a process group of its own.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // sendKill is kill(2); tests replace it.
 var sendKill = func(pid int) error { return unix.Kill(pid, unix.SIGKILL) }
@@ -38,7 +36,6 @@ func kill(proc *os.Process) {
 	defer family.Unlock()
 	if family.pids[proc.Pid] {
 		_ = sigkill(-proc.Pid) // It may have ended just now.
-		_ = sigkill(proc.Pid)  // It has no group where setpgid is denied.
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 func self() (string, error) { return os.Executable() }
 
-func attributes() []*syscall.SysProcAttr { return []*syscall.SysProcAttr{nil} }
+func attributes() *syscall.SysProcAttr { return nil }
 
 func kill(proc *os.Process) { _ = proc.Kill() } // It may have ended just now.
 

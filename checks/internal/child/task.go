@@ -126,11 +126,6 @@ func Receive[T any](ctx context.Context) (message T, err error) {
 	}
 }
 
-// File returns one of Spec.Files, by its index there.
-func File(index int) *os.File {
-	return os.NewFile(uintptr(firstFile+index), fmt.Sprintf("file %d", index))
-}
-
 // inherited returns the pipe that the parent gave this process as a descriptor, or nil.
 func inherited(fd uintptr) *os.File {
 	f := os.NewFile(fd, "pipe from the parent")

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"unsafe"
 )
 
@@ -23,11 +22,6 @@ type Base struct {
 	Names Names
 	// Missing are the functions that the library lacks and without which the probe cannot run.
 	Missing []string
-
-	// compiled is the code of kernels by the model of GPU that it is for, and its source: to compile takes 40 ms
-	// on an H200 and a second with HIP, to load the result 0.1 ms.
-	compiled  map[string][]byte
-	compiling sync.Mutex
 }
 
 // Calls are the functions that both libraries have, as BindAll binds them. A stream is polled too often
@@ -81,7 +75,6 @@ func except(err, harmless error) error {
 
 // Bind looks the functions of structs up in a library (see BindAll).
 func (b *Base) Bind(handle uintptr, api string, structs ...any) {
-	b.compiled = map[string][]byte{}
 	for _, s := range structs {
 		b.Missing = append(b.Missing, BindAll(handle, api, s, b.Fail)...)
 	}
@@ -235,27 +228,8 @@ func (b *Base) Seconds(from, to Event) (float64, error) {
 	return float64(ms) / 1e3, err
 }
 
-// load compiles kernels once for each model of GPU, and loads the code for the current context.
-func (b *Base) load(source string, compile func() ([]byte, error)) (m Module, err error) {
-	dev, err := b.Current()
-	if err != nil {
-		return 0, err
-	}
-	model, err := b.Name(dev)
-	if err != nil { // The code is for this device alone.
-		model = fmt.Sprint("device ", dev)
-	}
-	key := model + "\x00" + source
-	b.compiling.Lock()
-	code := b.compiled[key]
-	if code == nil {
-		code, err = compile()
-		b.compiled[key] = code
-	}
-	b.compiling.Unlock()
-	if err != nil {
-		return 0, err
-	}
+// load loads the code of kernels, or PTX that the driver compiles, for the current context.
+func (b *Base) load(code []byte) (m Module, err error) {
 	err = b.ModuleLoadData(&m, unsafe.Pointer(&code[0]))
 	return m, given(err, m != 0, "module")
 }

@@ -1,65 +1,31 @@
 package gpudriver
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"unsafe"
 )
-
-// allocation is a CUmemGenericAllocationHandle.
-type allocation uint64
 
 // The device attributes that gpudoctor queries (cuda.h).
 const (
 	cudaMultiprocessors = 16
 	cudaComputeMajor    = 75
 	cudaComputeMinor    = 76
-	cudaPOSIXHandle     = 103
 	cudaDMABuf          = 124
 )
 
-// memLocation is a CUmemLocation; type 1 is a device.
-type memLocation struct{ kind, id int32 }
-
-// allocationProp is a CUmemAllocationProp. Kind 1 is pinned; a handle type of 1
-// is a POSIX file descriptor.
-type allocationProp struct {
-	kind, handleTypes int32
-	location          memLocation
-	_                 uintptr // win32HandleMetaData.
-	_                 [8]byte // allocFlags.
-}
-
-// accessDesc is a CUmemAccessDesc; flags 3 is read and write.
-type accessDesc struct {
-	location memLocation
-	flags    int32
-}
-
 // cudaCalls are the functions that only CUDA has, or that have another signature in HIP.
 type cudaCalls struct {
-	DriverGetVersion    func(v *int32) error                                                                                             `cuda:"cuDriverGetVersion"`
-	PrimaryCtxRetain    func(c *Context, d Device) error                                                                                 `cuda:"cuDevicePrimaryCtxRetain,needed"`
-	CtxSetCurrent       func(c Context) error                                                                                            `cuda:"cuCtxSetCurrent,needed"`
-	CtxEnablePeerAccess func(peer Context, flags uint32) error                                                                           `cuda:"cuCtxEnablePeerAccess,needed"`
-	MemcpyHtoDAsync     func(dst Pointer, src unsafe.Pointer, n uint64, s Stream) error                                                  `cuda:"cuMemcpyHtoDAsync_v2,needed"`
-	MemcpyDtoHAsync     func(dst unsafe.Pointer, src Pointer, n uint64, s Stream) error                                                  `cuda:"cuMemcpyDtoHAsync_v2,needed"`
-	MemcpyDtoDAsync     func(dst, src Pointer, n uint64, s Stream) error                                                                 `cuda:"cuMemcpyDtoDAsync_v2,needed"`
-	MemGranularity      func(n *uint64, p *allocationProp, flags int32) error                                                            `cuda:"cuMemGetAllocationGranularity"`
-	MemCreate           func(h *allocation, n uint64, p *allocationProp, flags uint64) error                                             `cuda:"cuMemCreate"`
-	MemAddressReserve   func(p *Pointer, n, align uint64, at Pointer, flags uint64) error                                                `cuda:"cuMemAddressReserve"`
-	MemMap              func(p Pointer, n, offset uint64, h allocation, flags uint64) error                                              `cuda:"cuMemMap"`
-	MemSetAccess        func(p Pointer, n uint64, d *accessDesc, count uint64) error                                                     `cuda:"cuMemSetAccess"`
-	MemExport           func(out *int32, h allocation, kind int32, flags uint64) error                                                   `cuda:"cuMemExportToShareableHandle"`
-	MemImport           func(h *allocation, fd uintptr, kind int32) error                                                                `cuda:"cuMemImportFromShareableHandle"`
-	MemHandleOfRange    func(fd *int32, p Pointer, n uint64, kind int32, flags uint64) error                                             `cuda:"cuMemGetHandleForAddressRange"`
-	LinkCreate          func(n uint32, options *int32, values *uintptr, s *linker) error                                                 `cuda:"cuLinkCreate_v2"`
-	LinkAddData         func(s linker, kind int32, data *byte, size uint64, name *byte, n uint32, options *int32, values *uintptr) error `cuda:"cuLinkAddData_v2"`
-	LinkComplete        func(s linker, code *unsafe.Pointer, size *uint64) error                                                         `cuda:"cuLinkComplete"`
-	LinkDestroy         func(s linker) error                                                                                             `cuda:"cuLinkDestroy"`
-	GetErrorName        func(r Result, s *uintptr) Result                                                                                `cuda:"cuGetErrorName"`
-	GetErrorString      func(r Result, s *uintptr) Result                                                                                `cuda:"cuGetErrorString"`
+	DriverGetVersion    func(v *int32) error                                                 `cuda:"cuDriverGetVersion"`
+	PrimaryCtxRetain    func(c *Context, d Device) error                                     `cuda:"cuDevicePrimaryCtxRetain,needed"`
+	CtxSetCurrent       func(c Context) error                                                `cuda:"cuCtxSetCurrent,needed"`
+	CtxEnablePeerAccess func(peer Context, flags uint32) error                               `cuda:"cuCtxEnablePeerAccess,needed"`
+	MemcpyHtoDAsync     func(dst Pointer, src unsafe.Pointer, n uint64, s Stream) error      `cuda:"cuMemcpyHtoDAsync_v2,needed"`
+	MemcpyDtoHAsync     func(dst unsafe.Pointer, src Pointer, n uint64, s Stream) error      `cuda:"cuMemcpyDtoHAsync_v2,needed"`
+	MemcpyDtoDAsync     func(dst, src Pointer, n uint64, s Stream) error                     `cuda:"cuMemcpyDtoDAsync_v2,needed"`
+	MemHandleOfRange    func(fd *int32, p Pointer, n uint64, kind int32, flags uint64) error `cuda:"cuMemGetHandleForAddressRange"`
+	GetErrorName        func(r Result, s *uintptr) Result                                    `cuda:"cuGetErrorName"`
+	GetErrorString      func(r Result, s *uintptr) Result                                    `cuda:"cuGetErrorString"`
 }
 
 // CUDA is NVIDIA's driver API, libcuda.so.1. Signatures and constants are those of cuda.h as of CUDA 12.6; the
@@ -182,72 +148,8 @@ func (d *CUDA) Copy(dst, src Pointer, n uint64, s Stream) error {
 	return d.c.MemcpyDtoDAsync(dst, src, n, s)
 }
 
-// LoadModule compiles PTX with the driver's compiler, for the current context.
-func (d *CUDA) LoadModule(ptx string) (Module, error) {
-	text := append([]byte(ptx), 0)
-	return d.load(ptx, func() ([]byte, error) {
-		if code, err := d.compile(text); err == nil && code != nil {
-			return code, nil
-		}
-		return text, nil // The driver compiles it for this GPU alone, or says why it cannot.
-	})
-}
-
-// linker is a CUlinkState, linkPTX is CU_JIT_INPUT_PTX (cuda.h).
-type linker uintptr
-
-const linkPTX = 1
-
-// maxCUDACode bounds what the compiler makes: the probe's kernels are 17 KiB for an H200.
-const maxCUDACode = 64 << 20
-
-// compile makes code of PTX for GPUs like the current one, with the driver's linker; nil if that gives none.
-func (d *CUDA) compile(ptx []byte) ([]byte, error) {
-	var s linker
-	if err := d.c.LinkCreate(0, nil, nil, &s); err != nil {
-		return nil, err
-	}
-	defer d.c.LinkDestroy(s) //nolint:errcheck // The process ends soon.
-	if err := d.c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), CString("gpudoctor"), 0, nil, nil); err != nil {
-		return nil, err
-	}
-	var at unsafe.Pointer
-	var n uint64
-	if err := d.c.LinkComplete(s, &at, &n); err != nil || at == nil || n == 0 || n > maxCUDACode {
-		return nil, err
-	}
-	return bytes.Clone(unsafe.Slice((*byte)(at), n)), nil // The linker owns it.
-}
-
-// posixHandle is CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.
-const posixHandle = 1
-
-// CanExport reports whether a device's memory can be shared through a file descriptor.
-func (d *CUDA) CanExport(dev Device) bool {
-	v, err := d.Attribute(cudaPOSIXHandle, dev)
-	return err == nil && v != 0
-}
-
-// Exportable allocates at least n bytes on a device by the virtual memory calls, mapped for that device, and returns their
-// size and a file descriptor with which another process can import them.
-func (d *CUDA) Exportable(dev Device, n uint64) (p Pointer, size uint64, fd int, err error) {
-	prop := allocationProp{kind: 1, handleTypes: posixHandle, location: memLocation{1, int32(dev)}}
-	var granularity uint64
-	if err := d.c.MemGranularity(&granularity, &prop, 0); err != nil {
-		return 0, 0, -1, err
-	}
-	size = (n + granularity - 1) / granularity * granularity
-	var h allocation
-	if err := d.c.MemCreate(&h, size, &prop, 0); err != nil {
-		return 0, 0, -1, err
-	}
-	var out int32
-	if err := d.c.MemExport(&out, h, posixHandle, 0); err != nil {
-		return 0, 0, -1, err
-	}
-	p, err = d.mapAllocation(h, size, dev)
-	return p, size, int(out), err
-}
+// LoadModule has the driver compile PTX for the current context.
+func (d *CUDA) LoadModule(ptx string) (Module, error) { return d.load(append([]byte(ptx), 0)) }
 
 // dmaBuf is CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.
 const dmaBuf = 1
@@ -262,25 +164,4 @@ func (d *CUDA) DMABuf(dev Device, p Pointer, n uint64) (fd int, err error) {
 		}
 	}
 	return int(out), err
-}
-
-// Import maps an allocation that another process exported for use by dev.
-func (d *CUDA) Import(fd int, size uint64, dev Device) (Pointer, error) {
-	var h allocation
-	if err := d.c.MemImport(&h, uintptr(fd), posixHandle); err != nil {
-		return 0, err
-	}
-	return d.mapAllocation(h, size, dev)
-}
-
-func (d *CUDA) mapAllocation(h allocation, size uint64, dev Device) (Pointer, error) {
-	var p Pointer
-	if err := d.c.MemAddressReserve(&p, size, 0, 0, 0); err != nil {
-		return 0, err
-	}
-	if err := d.c.MemMap(p, size, 0, h, 0); err != nil {
-		return 0, err
-	}
-	desc := accessDesc{location: memLocation{1, int32(dev)}, flags: 3}
-	return p, d.c.MemSetAccess(p, size, &desc, 1)
 }

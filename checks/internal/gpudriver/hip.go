@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"unsafe"
 )
 
@@ -60,6 +61,9 @@ type HIP struct {
 
 	c   hipCalls
 	rtc hipCompiler
+	// compiled is the code of kernels by the model of GPU that it is for, and its source: to compile takes a second.
+	compiled  map[string][]byte
+	compiling sync.Mutex
 }
 
 // hipNativeAtomics is hipDevP2PAttrNativeAtomicSupported, hipLazyPeerAccess is hipIpcMemLazyEnablePeerAccess, which is 0
@@ -71,7 +75,7 @@ const (
 
 func newHIP(handle uintptr, name string) *HIP {
 	names := Names{API: "hip", Library: name, Init: "hipInit", Query: "hipStreamQuery", IPC: "hipIpc"}
-	d := &HIP{Base: Base{Names: names, NativeAtomicsAttribute: hipNativeAtomics, LazyPeerAccess: hipLazyPeerAccess}}
+	d := &HIP{Base: Base{Names: names, NativeAtomicsAttribute: hipNativeAtomics, LazyPeerAccess: hipLazyPeerAccess}, compiled: map[string][]byte{}}
 	d.Describe = d.describe
 	d.Bind(handle, "hip", &d.Calls, &d.c)
 	d.bindCompiler(handle)
@@ -210,9 +214,34 @@ func (d *HIP) Copy(dst, src Pointer, n uint64, s Stream) error {
 	return d.c.MemcpyAsync(hipPointer(dst), hipPointer(src), n, hipDeviceToDevice, s)
 }
 
-// LoadModule compiles HIP C++ for the current device and loads the result.
+// LoadModule compiles HIP C++ once for each model of GPU, and loads the code for the current device.
 func (d *HIP) LoadModule(source string) (Module, error) {
-	return d.load(source, func() ([]byte, error) { return d.compile(source) })
+	code, err := d.codeOf(source, d.compile)
+	if err != nil {
+		return 0, err
+	}
+	return d.load(code)
+}
+
+func (d *HIP) codeOf(source string, compile func(source string) ([]byte, error)) (code []byte, err error) {
+	dev, err := d.Current()
+	if err != nil {
+		return nil, err
+	}
+	model, err := d.Name(dev)
+	if err != nil { // The code is for this device alone.
+		model = fmt.Sprint("device ", dev)
+	}
+	key := model + "\x00" + source
+	d.compiling.Lock()
+	defer d.compiling.Unlock()
+	if code, known := d.compiled[key]; known {
+		return code, nil
+	}
+	if code, err = compile(source); err == nil {
+		d.compiled[key] = code
+	}
+	return code, err
 }
 
 func (d *HIP) compile(source string) ([]byte, error) {

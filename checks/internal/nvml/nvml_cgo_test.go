@@ -70,7 +70,7 @@ func healthy() *Answer {
 		Outcome: OK,
 		Driver:  facts.GPUDriver{Version: "580.159.04", CUDAVersion: "13.0"},
 		Devices: []Device{h200(0, a, "GPU-00000000-0000-0000-0000-000000000001"), h200(1, b, "GPU-00000000-0000-0000-0000-000000000002")},
-		P2P:     []facts.GPUPeer{{A: a, B: b, Read: "ok", Write: "ok", NVLink: "ok", Atomics: "ok"}},
+		P2P:     []facts.GPUPeer{{A: a, B: b, Read: "ok", Write: "ok", NVLink: "ok"}},
 	}
 }
 

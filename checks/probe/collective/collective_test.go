@@ -144,7 +144,7 @@ func TestRCCL(t *testing.T) {
 	driver, library := drivers.Build(t, "hip"), drivers.Build(t, "rccl")
 	for faults, want := range map[string]string{"": "as-configured: ok (ok ok)", "wrong-any@0": "as-configured: corrupt (corrupt ok)"} {
 		r := expect.Value(Run(t.Context(), Options{
-			Mode: probe.Quick, API: "hip", Arms: []string{probe.ArmConfigured}, Patience: 2 * time.Minute, Start: 2 * time.Minute, Join: 2 * time.Minute,
+			Mode: probe.Quick, Arms: []string{probe.ArmConfigured}, Patience: 2 * time.Minute, Start: 2 * time.Minute, Join: 2 * time.Minute,
 			Candidates: []probe.Candidate{{Path: library + "/librccl.so.1", FoundBy: "ld_cache"}},
 			Env:        []string{"LD_LIBRARY_PATH=" + driver, "GPUDOCTOR_SIM_GPUS=2", "GPUDOCTOR_SIM_NCCL_FAULT=" + faults},
 		}))(t)

@@ -429,7 +429,7 @@ func (g *group) runOne(ctx context.Context, t task) (op probe.Operation, whole b
 		slowest, clock = max(slowest, r.Seconds), clock && r.Seconds > 0
 		g.ranks[x.Rank].corrupt = g.ranks[x.Rank].corrupt || r.BadWords > 0
 		if r.BadWords > 0 && (op.Rank == nil || x.Rank < *op.Rank) {
-			op.Outcome, op.Rank, op.BadBytes, op.FirstBad, op.Found = probe.Corrupt, new(x.Rank), int64(8*r.BadWords), new(int64(8*r.First)), found(r.Found)
+			op.Outcome, op.Rank, op.BadBytes, op.FirstBad, op.Found = probe.Corrupt, new(x.Rank), int64(8*r.BadWords), new(int64(8*r.First)), r.Found
 		}
 		return true
 	})
@@ -452,14 +452,6 @@ func (g *group) runOne(ctx context.Context, t task) (op probe.Operation, whole b
 		op.BusGBps = &rate
 	}
 	return op, true
-}
-
-// found is what a rank says of wrong data, if it is one of the words.
-func found(word string) string {
-	if slices.Contains([]string{drive.FoundPoison, drive.FoundZeros}, word) {
-		return word
-	}
-	return drive.FoundOther
 }
 
 func (g *group) describe(a *probe.Arm) {

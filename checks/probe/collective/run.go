@@ -50,8 +50,6 @@ type Options struct {
 	ReadLog func(text string, failed bool) Log
 	// Progress, if set, is called with the name of each arm as it begins.
 	Progress func(arm string)
-	// API is the only one to try, "cuda" or "hip"; empty means both.
-	API string
 	// Env is added to the environment of the ranks.
 	Env []string
 }
@@ -68,8 +66,8 @@ type Log struct {
 	Messages []probe.Message
 }
 
-// The names by which programs load the libraries.
-var libraryNames = map[string]string{"nccl": "libnccl.so.2", "rccl": "librccl.so.1"}
+// libraryName is the name by which programs load NCCL.
+const libraryName = "libnccl.so.2"
 
 type session struct {
 	options Options
@@ -136,33 +134,14 @@ func (s *session) runArms(ctx context.Context) {
 	}
 }
 
-// The time after which the short form begins no further arm: what the arms after the first take
-// together with two GPUs, and so much more for each further one.
-const (
-	briefTime   = 3 * time.Second
-	briefPerGPU = 500 * time.Millisecond
-	// briefFailed is the time instead where the first arm failed: a job does not run at all then, and the
-	// search for one variable among several takes up to eight runs of a second.
-	briefFailed = 10 * time.Second
-)
+// briefTime is the time after the first arm from which on the short form begins no further arm: the search for one variable
+// among several takes up to eight runs of a second.
+const briefTime = 20 * time.Second
 
 // spent reports whether the short form has used its time. One arm after the first is always begun: without it, a failure
-// would have no cure. Arms that hung do not count: the cure of a hang is worth the wait.
+// would have no cure.
 func (s *session) spent() bool {
-	if !s.options.Brief || len(s.report.Arms) < 2 {
-		return false
-	}
-	used := time.Since(s.tried)
-	for _, a := range s.report.Arms[1:] {
-		if a.Outcome == probe.Hang {
-			used -= time.Duration(a.Milliseconds * float64(time.Millisecond))
-		}
-	}
-	limit := briefTime
-	if s.report.Arms[0].Outcome.Failed() {
-		limit = briefFailed
-	}
-	return used > limit+time.Duration(max(0, len(s.places)-2))*briefPerGPU
+	return s.options.Brief && len(s.report.Arms) > 1 && time.Since(s.tried) > briefTime
 }
 
 func environment(changes []string) map[string]string {
@@ -212,16 +191,12 @@ func (s *session) armNamed(name string) *probe.Arm {
 
 // survey asks a process which GPUs there are, and loads the library there.
 func (s *session) survey(ctx context.Context) bool {
-	candidates := s.options.Candidates
-	if len(candidates) > 0 {
-		s.library, s.report.FoundBy = candidates[0].Path, candidates[0].FoundBy
-	} else {
-		s.library, s.report.FoundBy = libraryNames["nccl"], "loader"
-		if s.options.API == "hip" {
-			s.library = libraryNames["rccl"]
-		}
+	first := probe.Candidate{Path: libraryName, FoundBy: "loader"}
+	if len(s.options.Candidates) > 0 {
+		first = s.options.Candidates[0]
 	}
-	g := newGroup(s, order{API: s.options.API, Library: s.library}, nil, nil)
+	s.library, s.report.FoundBy = first.Path, first.FoundBy
+	g := newGroup(s, order{Library: s.library}, nil, nil)
 	defer g.end()
 	g.start(ctx, [][]place{nil})
 	var found *survey

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
@@ -21,17 +20,11 @@ const ownerTask = "probe-owner"
 // sharedBytes is how much is copied: the test is whether sharing works, not its speed.
 const sharedBytes = 16 << 20
 
-// wayVMM shares memory through a file descriptor. NCCL uses it if the driver has it (NCCL_CUMEM_ENABLE), otherwise the
-// driver's IPC handles: "cudaIpc", "hipIpc".
-const wayVMM = "cuMem"
-
-// shared is memory of the owner that another process may open.
+// shared is memory of the owner that another process may open by the driver's IPC handles: "cudaIpc", "hipIpc".
 type shared struct {
 	Address string `json:"address"` // Of the GPU.
-	Way     string `json:"way"`
 	Size    uint64 `json:"size"`
-	// Handle is cudaIpc's. The file descriptors of cuMem come over the socket, in the order of the list.
-	Handle []byte `json:"handle,omitempty"`
+	Handle  []byte `json:"handle,omitempty"`
 	// Failed is the driver's error if it offers the mechanism and then failed.
 	Failed *drive.Failure `json:"failed,omitempty"`
 }
@@ -62,31 +55,16 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 		send(ownerMessage{Failed: f.Reason})
 		return nil
 	}
-	socket := child.File(0)
-	defer socket.Close() //nolint:errcheck // The process ends anyway.
 	var list []shared
-	var at []gpudriver.Pointer
 	for _, g := range e.alive() {
-		for _, way := range []string{wayVMM, e.d.Names.IPC} {
-			s, p, fd, err := e.share(g, way)
-			if err == nil {
-				err = e.blank(g, p, s.Size, 0)
-			}
-			switch {
-			case errors.Is(err, errors.ErrUnsupported), errors.Is(err, gpudriver.NotSupported), errors.Is(err, gpudriver.ErrMissing):
-				continue // A way that the driver does not offer is not on the list.
-			case err != nil:
-				s.Failed = failOnGPU(err)
-				list, at = append(list, s), append(at, 0)
-				continue
-			}
-			if fd >= 0 {
-				if err := sendFile(socket, fd); err != nil {
-					continue
-				}
-			}
-			list, at = append(list, s), append(at, p)
+		s, err := e.share(g)
+		switch {
+		case errors.Is(err, gpudriver.NotSupported), errors.Is(err, gpudriver.ErrMissing):
+			continue // What the driver does not offer is not on the list.
+		case err != nil:
+			s.Failed = failOnGPU(err)
 		}
+		list = append(list, s)
 	}
 	send(ownerMessage{Shared: list})
 	for {
@@ -99,8 +77,8 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 			return fmt.Errorf("no memory %d", d.Index)
 		}
 		g := e.gpus[e.index(list[d.Index].Address)]
-		if err = e.verify(t, areaOf(g, at[d.Index], d.Bytes, d.Seed, 0)); err == nil {
-			err = e.blank(g, at[d.Index], d.Bytes, 0)
+		if err = e.verify(t, areaOf(g, g.out, d.Bytes, d.Seed, 0)); err == nil {
+			err = e.blank(g, g.out, d.Bytes, 0)
 		}
 		if err != nil {
 			setError(t, err)
@@ -109,30 +87,23 @@ func (e *engine) own(ctx context.Context, send func(ownerMessage)) error {
 	}
 }
 
-// share allocates memory of a GPU that another process can open through one mechanism.
-func (e *engine) share(g *gpu, way string) (s shared, p gpudriver.Pointer, fd int, err error) {
-	s = shared{Address: g.Address, Way: way, Size: min(sharedBytes, g.size)}
+// share blanks memory of a GPU, and lets another process open it. A handle refers to the start of an allocation: the out buffer.
+func (e *engine) share(g *gpu) (shared, error) {
+	s := shared{Address: g.Address, Size: min(sharedBytes, g.size)}
 	if err := e.d.SetCurrent(g.context); err != nil {
-		return s, 0, -1, err
+		return s, err
 	}
-	if way != wayVMM {
-		// The in buffer is a part of one allocation, whose start a handle refers to: the out buffer.
-		h, err := e.d.IPCHandle(g.out)
-		s.Handle = h.Reserved[:]
-		return s, g.out, -1, err
+	h, err := e.d.IPCHandle(g.out)
+	if err != nil {
+		return s, err
 	}
-	cuda, is := e.d.Vendor.(*gpudriver.CUDA) // RCCL shares memory through hipIpc, unless it is configured otherwise.
-	if !is || !cuda.CanExport(g.handle) {
-		return s, 0, -1, errors.ErrUnsupported
-	}
-	p, s.Size, fd, err = cuda.Exportable(g.handle, s.Size)
-	return s, p, fd, err
+	s.Handle = h.Reserved[:]
+	return s, e.blank(g, g.out, s.Size, 0)
 }
 
 type ownerProcess struct {
 	demands chan any
 	answers chan ownerMessage
-	socket  *os.File
 	stop    context.CancelFunc
 	ended   chan struct{} // Closed once it has ended, and end tells how.
 	end     child.Result
@@ -150,11 +121,7 @@ func (o *ownerProcess) lost() error {
 
 // interprocess copies from each GPU into memory that another process owns on each other GPU, and verifies.
 func (e *engine) interprocess() {
-	o, err := e.startOwner()
-	if err != nil {
-		e.onEachPair(probe.Unknown, err.Error())
-		return
-	}
+	o := e.startOwner()
 	defer o.close()
 	first, err := o.next(deadline.Start)
 	if err == nil && first.Failed != "" {
@@ -165,22 +132,11 @@ func (e *engine) interprocess() {
 		return
 	}
 	if len(first.Shared) == 0 {
-		e.onEachPair(probe.Unsupported, "the driver shares memory with another process neither through "+wayVMM+" nor through "+e.d.Names.IPC)
+		e.onEachPair(probe.Unsupported, "the driver shares no memory with another process through "+e.d.Names.IPC)
 		return
 	}
 	for index, s := range first.Shared {
-		fd := -1
-		if s.Way == wayVMM && s.Failed == nil {
-			if fd, err = receiveFile(o.socket); err != nil {
-				e.onEachPair(probe.Unknown, err.Error())
-				return
-			}
-		}
-		e.intoShared(o, index, s, fd)
-		if fd >= 0 {
-			closeFile(fd)
-		}
-		if e.broken != nil {
+		if e.intoShared(o, index, s); e.broken != nil {
 			return
 		}
 	}
@@ -195,13 +151,13 @@ func (e *engine) onEachPair(outcome probe.Outcome, reason string) {
 }
 
 // intoShared copies from every GPU into one memory of the owner.
-func (e *engine) intoShared(o *ownerProcess, index int, s shared, fd int) {
+func (e *engine) intoShared(o *ownerProcess, index int, s shared) {
 	j := e.index(s.Address)
 	for i, a := range e.gpus {
 		if i == j || j < 0 || a.Outcome != probe.OK || a.access(j) != fullAccess || e.broken != nil {
 			continue
 		}
-		t := &probe.Transfer{Test: probe.TestInterprocess, Source: a.Address, Destination: s.Address, Way: s.Way, Outcome: probe.OK}
+		t := &probe.Transfer{Test: probe.TestInterprocess, Source: a.Address, Destination: s.Address, Way: e.d.Names.IPC, Outcome: probe.OK}
 		if e.skip[transferKey(t)] {
 			continue
 		}
@@ -212,7 +168,7 @@ func (e *engine) intoShared(o *ownerProcess, index int, s shared, fd int) {
 			continue
 		}
 		seed := e.seed(probe.TestInterprocess, i, j, index)
-		if err := e.copyShared(o, t, a, index, s, fd, seed); err != nil {
+		if err := e.copyShared(o, t, a, index, s, seed); err != nil {
 			setError(t, err)
 			e.broken = e.usable(err, a)
 		}
@@ -221,7 +177,7 @@ func (e *engine) intoShared(o *ownerProcess, index int, s shared, fd int) {
 }
 
 // copyShared copies from a GPU into the owner's memory and has the owner verify it.
-func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index int, s shared, fd int, seed uint64) error {
+func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index int, s shared, seed uint64) error {
 	n := min(s.Size, a.size, sharedBytes)
 	if a.kernels == nil {
 		n = min(n, hostBytes)
@@ -230,13 +186,7 @@ func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index in
 	if err := e.d.SetCurrent(a.context); err != nil {
 		return err
 	}
-	var p gpudriver.Pointer
-	var err error
-	if cuda, is := e.d.Vendor.(*gpudriver.CUDA); is && s.Way == wayVMM {
-		p, err = cuda.Import(fd, s.Size, a.handle)
-	} else {
-		p, err = e.d.OpenIPC(gpudriver.IPCHandle{Reserved: [64]byte(s.Handle)})
-	}
+	p, err := e.d.OpenIPC(gpudriver.IPCHandle{Reserved: [64]byte(s.Handle)})
 	if err != nil {
 		return err
 	}
@@ -257,11 +207,7 @@ func (e *engine) copyShared(o *ownerProcess, t *probe.Transfer, a *gpu, index in
 	return nil
 }
 
-func (e *engine) startOwner() (*ownerProcess, error) {
-	ours, theirs, err := socketPair()
-	if err != nil {
-		return nil, err
-	}
+func (e *engine) startOwner() *ownerProcess {
 	ctx, stop := context.WithCancel(context.Background())
 	var out []string
 	for _, g := range e.gpus {
@@ -269,13 +215,12 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 			out = append(out, g.Address)
 		}
 	}
-	o := &ownerProcess{demands: make(chan any, 1), answers: make(chan ownerMessage, 4), socket: ours, stop: stop, ended: make(chan struct{})}
+	o := &ownerProcess{demands: make(chan any, 1), answers: make(chan ownerMessage, 4), stop: stop, ended: make(chan struct{})}
 	go func() {
 		defer close(o.ended)
-		defer theirs.Close() //nolint:errcheck // The child has a copy of its own.
 		var err error
 		o.end, err = child.Run(ctx, child.Spec{
-			Task: ownerTask, Args: order{Mode: e.order.Mode, API: e.d.Names.API, Patience: e.order.Patience, Leave: out}, Files: []*os.File{theirs}, Input: o.demands,
+			Task: ownerTask, Args: order{Mode: e.order.Mode, API: e.d.Names.API, Patience: e.order.Patience, Leave: out}, Input: o.demands,
 			Receive: func(raw json.RawMessage) {
 				var m ownerMessage
 				if json.Unmarshal(raw, &m) == nil {
@@ -290,7 +235,7 @@ func (e *engine) startOwner() (*ownerProcess, error) {
 			o.end.Why = err.Error()
 		}
 	}()
-	return o, nil
+	return o
 }
 
 func (o *ownerProcess) next(patience time.Duration) (ownerMessage, error) {
@@ -323,5 +268,4 @@ func (o *ownerProcess) ask(d demand, patience time.Duration) (*probe.Transfer, e
 func (o *ownerProcess) close() {
 	o.stop()
 	<-o.ended
-	_ = o.socket.Close() // Nothing is left to come.
 }

@@ -22,12 +22,12 @@ var (
 		"error-count=0", "count=-1", "count=1000000", "count=0", "error-device=0@1", "error-address=0@1", "error-context=0@1", "error-current=0@1", "error-current-device=0@1", "error-current-device=201@1", "error-alloc=0@1", "error-alloc=2",
 		"error-host-alloc=0@1", "error-to-device=0@1", "error-to-device=0", "error-to-host=0@1", "error-to-host=0", "error-memset=0@1", "error-memset=0",
 		"error-stream=0@1", "error-query=0@1", "error-query=0", "error-event=0@1", "error-record=0@1", "error-elapsed=0@1", "elapsed=0", "elapsed=nan",
-		"error-link-create=0", "error-module=0@1", "error-module=0", "error-function=0@1", "error-function=0", "error-launch=0@1", "error-launch=0", "error-launch=209@1",
+		"error-module=0@1", "error-module=0", "error-function=0@1", "error-function=0", "error-launch=0@1", "error-launch=0", "error-launch=209@1",
 		"error-launch=209", "error-launch-fill=0@1", "error-launch-verify=0@1", "error-launch-verify=0", "error-launch-verify=0#6", "error-launch-copy=0@1",
 		"zeros-to-host@1", "zeros-to-host", "zeros-to-device@1", "zeros-to-device", "partial-launch@1", "partial-launch", "blind-verify@1", "blind-verify",
 		"total=0@1", "total=1", "error-total=0@1",
 	}
-	harmless = []string{"error-peer=0", "error-free=0", "error-name=0", "error-link-complete=0", "error-link-destroy=0"}
+	harmless = []string{"error-peer=0", "error-free=0", "error-name=0"}
 	// dataFaults are what becomes of the data between the GPUs; the first is nothing.
 	dataFaults = []string{
 		"", "zeros", "dropped", "dropped@0>1", "dropped-sm", "corrupt-first-page", "corrupt-word@1>0", "missing-part", "spoiled-source@0>1", "overrun@1>0",

@@ -531,10 +531,6 @@ func (s *session) outOfTime() {
 }
 
 func (s *session) giveUp(stage string) {
-	if s.useless < maxChildren-1 {
-		s.stopped(stage, probe.CauseDeadline, fmt.Sprintf("after %d transfers that left their process unusable, too little time remained for the rest", s.useless))
-		return
-	}
 	s.stopped(stage, probe.CauseGaveUp, fmt.Sprintf("%d transfers left their process unusable; the rest was not tried", s.useless))
 }
 
@@ -542,7 +538,7 @@ func (s *session) order() {
 	slices.SortStableFunc(s.report.Transfers, func(a, b probe.Transfer) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(reportOrder, a.Test), slices.Index(reportOrder, b.Test)),
-			cmp.Compare(a.Source, b.Source), cmp.Compare(a.Destination, b.Destination), cmp.Compare(a.Way, b.Way),
+			cmp.Compare(a.Source, b.Source), cmp.Compare(a.Destination, b.Destination),
 		)
 	})
 }

@@ -116,15 +116,6 @@ func gpuSetLink(p *facts.Pair, word string) {
 	}
 }
 
-// gpuAtomics is the widths in bits of the atomic operations of a link.
-var gpuAtomics = lazy.New(`^(?:64|32)(?:,(?:64|32))?$`)
-
-func gpuSetAtomics(p *facts.Pair, word string) {
-	if p.Atomics == "" && gpuAtomics.MatchString(word) {
-		p.Atomics = word
-	}
-}
-
 // gpuWorst reads whether a pair or a link can do something. One direction that cannot is enough.
 func gpuWorst(known *bool, word string) *bool {
 	var can bool

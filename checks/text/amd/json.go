@@ -137,10 +137,7 @@ func (r *jsonReader) link(own string, link *yaml.Node) {
 	}
 	p.Accessible = gpuWorst(p.Accessible, said("link_status"))
 	gpuSetLink(p, said("link_type"))
-	p.Weight = cmp.Or(gpuInt(said("weight")), p.Weight)
 	p.Hops = cmp.Or(gpuInt(said("num_hops")), p.Hops)
-	gpuSetAtomics(p, said("atomics"))
-	p.Bidirectional = gpuWorst(p.Bidirectional, said("bi_dir"))
 }
 
 // name is the name of the GPU that an object describes.

@@ -51,15 +51,9 @@ func setCell(p *facts.Pair, table, cell string) {
 	switch words := strings.Fields(strings.ToLower(table)); words[len(words)-1] {
 	case "access", "accessibility":
 		p.Accessible = gpuWorst(p.Accessible, cell)
-	case "weight":
-		p.Weight = gpuInt(cell)
 	case "hops":
 		p.Hops = gpuInt(cell)
 	case "type":
 		gpuSetLink(p, cell)
-	case "atomics":
-		gpuSetAtomics(p, cell)
-	case "directional":
-		p.Bidirectional = gpuWorst(p.Bidirectional, cell)
 	}
 }

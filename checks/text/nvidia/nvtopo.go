@@ -291,9 +291,7 @@ func nvtopoStatus(s *parse.Sink, a, b int, what, word string, l parse.Line) {
 		field = &p.P2P.Write
 	case "n":
 		field = &p.P2P.NVLink
-	case "a":
-		field = &p.P2P.Atomics
-	case "p": // Atomics over PCIe; the facts have no place for it.
+	case "a", "p": // Atomics, and those over PCIe; the facts have no place for them.
 		return
 	}
 	// One direction that is refused refuses the pair.

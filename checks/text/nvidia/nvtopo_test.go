@@ -71,7 +71,6 @@ func TestNvtopoPeers(t *testing.T) {
 		"$ nvidia-smi topo -p2p r\n" + matrix("OK"):  {Read: "ok"},
 		"$ nvidia-smi topo -p2p w\n" + matrix("CNS"): {Write: "chipset-not-supported"},
 		"$ nvidia-smi topo -p2p n\n" + matrix("NS"):  {NVLink: "not-supported"},
-		"$ nvidia-smi topo -p2p a\n" + matrix("NS"):  {Atomics: "not-supported"},
 		matrix("GNS"): {Read: "gpu-not-supported"},
 	} {
 		p := nvtopoFind(texttest.Parse("p2p.txt", text), "GPU0", "GPU1")
