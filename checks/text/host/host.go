@@ -9,17 +9,16 @@ import (
 
 // New makes, for one reading, the kinds that show the machine.
 func New(s *parse.Sink) parse.Family {
-	t, kernel, groups := &tree{bridges: make(map[string]string), roots: make(map[string]bool)}, kernellog.NewReader(), make(iommuGroups)
+	t, kernel := &tree{bridges: make(map[string]string), roots: make(map[string]bool)}, kernellog.NewReader()
 	return parse.Family{
 		Kinds: []*parse.Kind{
-			lspciKind(t), lspciTreeKind(t), setpciKind,
-			kernelKind(kernel), cmdlineKind(), lscpuKind, numactlKind, affinityKind(), unameKind, sysfsKind(groups),
+			lspciKind(t), lspciTreeKind(t),
+			kernelKind(kernel), cmdlineKind(), lscpuKind, numactlKind, affinityKind(), unameKind, balancingKind,
 			xmlKind, kernelConfigKind,
 		},
 		Finish: func() {
 			t.place(s)
 			joinKernelLog(s, kernel)
-			joinIOMMU(s, groups)
 			joinAffinity(s)
 		},
 	}
