@@ -3,6 +3,8 @@
 package host
 
 import (
+	"slices"
+
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -26,8 +28,5 @@ func New(s *parse.Sink) parse.Family {
 
 // NewSoftware makes the kinds that show which software is installed, and what Python programs report about themselves.
 func NewSoftware(*parse.Sink) parse.Family {
-	return parse.Family{Kinds: []*parse.Kind{
-		packagesFrozen, packagesTable, packagesSystemLists, packagesImages, packagesStated, packagesPrinted,
-		collectEnvKind, collectEnvGPUs, osReleaseKind,
-	}}
+	return parse.Family{Kinds: append(slices.Clone(packageKinds()), packagesPrinted, collectEnvKind, collectEnvGPUs, osReleaseKind)}
 }
