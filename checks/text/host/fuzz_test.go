@@ -73,10 +73,10 @@ func TestHostXMLOfMachines(t *testing.T) {
 		var raw strings.Builder
 		raw.WriteString("<system version=\"1\">\n")
 		for node := range 2 {
-			raw.WriteString(fmt.Sprintf("<cpu numaid=\"%d\" affinity=\"ffffffff\" arch=\"x86_64\" vendor=\"GenuineIntel\">\n", node))
+			fmt.Fprintf(&raw, "<cpu numaid=\"%d\" affinity=\"ffffffff\" arch=\"x86_64\" vendor=\"GenuineIntel\">\n", node)
 			for i := range 4 {
 				n := 4*node + i
-				raw.WriteString(fmt.Sprintf("<pci busid=\"0000:%02x:00.0\" class=\"0x060400\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">\n", 0x10+0x10*n))
+				fmt.Fprintf(&raw, "<pci busid=\"0000:%02x:00.0\" class=\"0x060400\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">\n", 0x10+0x10*n)
 				raw.WriteString(fmt.Sprintf(gpu, 0x11+0x10*n, n) + "\n</pci>\n")
 			}
 			raw.WriteString("</cpu>\n")
