@@ -111,7 +111,7 @@ var shmKind = &parse.Kind{
 	Line: func(s *parse.Sink, l parse.Line) bool {
 		if m := shmRow.FindStringSubmatch(l.Text); m != nil {
 			size, free := shmSize(m[2]), shmSize(m[4])
-			if size == nil || free == nil {
+			if size == nil || free == nil || shmUnits.MatchString(s.Prompt().Command) {
 				return false
 			}
 			shmSet(s, l, m[1], &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: *size, FreeBytes: *free})
@@ -139,11 +139,13 @@ var shmKind = &parse.Kind{
 var (
 	// shmRow is a row of df, with or without the column of the type.
 	shmRow = lazy.New(`^\s*(\S+)\s+(?:tmpfs\s+)?([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+\d{1,3}%\s+/dev/shm\s*$`)
+	// shmUnits is a df whose blocks are others than POSIX has.
+	shmUnits = lazy.New(`\bdf (?:.* )?-(?:\w*m\b|B|-block-size)`)
 	// shmMount is one of mount ("shm on /dev/shm type tmpfs (rw,size=65536k)") or /proc/mounts ("shm /dev/shm tmpfs rw,size=65536k 0 0").
 	shmMount = lazy.New(`^\s*(\S+) (?:on )?/dev/shm (?:type )?tmpfs \(?([^)\s]*)`)
 )
 
-// shmSize reads a figure of df: with -h in units of 1024, else in blocks of 1024 bytes (POSIX); -B and -m are rare.
+// shmSize reads a figure of df: with -h in units of 1024, else in blocks of 1024 bytes (POSIX).
 func shmSize(text string) *int64 {
 	size := parse.ByteSize(text)
 	if size == nil || strings.ContainsAny(text, "KMGTP") {
