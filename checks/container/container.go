@@ -101,10 +101,6 @@ func (c *reader) readNamespaces() {
 			c.unknown(fact, err)
 			return nil
 		}
-		if !strings.HasPrefix(link, name+":[") {
-			c.g.Unknown("container", fact, fmt.Sprintf("/proc/self/ns/%s does not name a namespace", name), "")
-			return nil
-		}
 		return new(link != initial)
 	}
 	c.f.PrivateIPC = private("ipc", initialIPC, "private_ipc")

@@ -71,9 +71,6 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	for _, files := range [][]string{nccl, rccl} {
 		variables = append(variables, readConfFiles(g, files, env)...)
 	}
-	if conf := env["NCCL_CONF_FILE"]; conf != "" {
-		noteMissingConf(g, conf)
-	}
 	slices.SortStableFunc(variables, func(a, b facts.Variable) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Line, b.Line))
 	})
@@ -120,13 +117,18 @@ func readConfFiles(g *gather.Gathering, files []string, env map[string]string) [
 	taken := make(map[string]bool)
 	for _, file := range files {
 		if !path.IsAbs(file) {
-			continue // noteMissingConf says so.
+			g.Unknown("env", "variables", fmt.Sprintf("NCCL_CONF_FILE=%s depends on the working directory of the job", escape.Printable(file, 200)), hintConf)
+			continue
 		}
 		b, err := g.Host.Read(file)
-		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) {
-				g.Unknown("env", "variables", err.Error(), gather.HintFor(err))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if file == env["NCCL_CONF_FILE"] { // NCCL does not report it.
+				g.Unknown("env", "variables", fmt.Sprintf("NCCL_CONF_FILE names %s, which does not exist", escape.Printable(file, 200)), hintConf)
 			}
+			continue
+		case err != nil:
+			g.Unknown("env", "variables", err.Error(), gather.HintFor(err))
 			continue
 		}
 		settings, broken := parseConf(b)
@@ -146,18 +148,7 @@ func readConfFiles(g *gather.Gathering, files []string, env map[string]string) [
 	return variables
 }
 
-// noteMissingConf reports an NCCL_CONF_FILE that does not exist, which NCCL does not.
-func noteMissingConf(g *gather.Gathering, conf string) {
-	const hint = "set NCCL_CONF_FILE to the absolute path of a readable file"
-	shown := escape.Printable(conf, 200)
-	if !path.IsAbs(conf) {
-		g.Unknown("env", "variables", fmt.Sprintf("NCCL_CONF_FILE=%s depends on the working directory of the job", shown), hint)
-		return
-	}
-	if found, err := g.Host.Exists(conf); err == nil && !found {
-		g.Unknown("env", "variables", fmt.Sprintf("NCCL_CONF_FILE names %s, which does not exist", shown), hint)
-	}
-}
+const hintConf = "set NCCL_CONF_FILE to the absolute path of a readable file"
 
 // parseConf parses a configuration file as NCCL does (setEnvFile, NCCL src/misc/param.cc): everything before the first = is the
 // name, blanks included.

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -222,26 +223,14 @@ func environmentOf(m *host.Memory) (env []string, from string) {
 	return env, "enroot"
 }
 
-// userID is the number of the user that an image runs as; root's where none is named.
-func userID(m *host.Memory, user string) int {
+// userID is the number of the user that an image runs as; root's where none is named. Another name is not
+// looked up: the user only decides in whose home a file of NCCL is looked for.
+func userID(user string) int {
 	const nobody = 65534
 	name, _, _ := strings.Cut(user, ":")
-	if n, err := strconv.Atoi(name); err == nil {
-		return n
-	}
-	if name == "" || name == "root" {
-		return 0
-	}
-	raw, err := m.ReadFile("/etc/passwd", maxKeptBytes)
-	if err != nil {
+	id, err := strconv.Atoi(cmp.Or(name, "0"))
+	if err != nil && name != "root" {
 		return nobody
 	}
-	for line := range strings.Lines(string(raw)) {
-		if f := strings.Split(line, ":"); len(f) > 2 && f[0] == name {
-			if n, err := strconv.Atoi(f[2]); err == nil {
-				return n
-			}
-		}
-	}
-	return nobody
+	return id
 }

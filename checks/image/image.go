@@ -51,22 +51,15 @@ type Limits struct {
 	Bytes int64
 	// Kept is how much of them is kept in memory.
 	Kept int64
-	// Free is how much of a layer is unpacked however small the layer is; beyond it, a
-	// layer may have maxRatio times its size.
-	Free int64
 }
 
 // DefaultLimits are far above those of images that exist: 200,000 files and 30 GB are large.
-var DefaultLimits = Limits{Entries: 4_000_000, Bytes: 256 << 30, Kept: 96 << 20, Free: 2 << 30}
-
-// maxRatio is how many times its size a layer is unpacked to at most: gzip reaches 1030, libraries 10.
-const maxRatio = 200
+var DefaultLimits = Limits{Entries: 4_000_000, Bytes: 256 << 30, Kept: 96 << 20}
 
 // The errors for which there is a hint.
 var (
 	ErrNotImage  = errors.New("not a container image")
 	ErrTooLarge  = errors.New("the image is larger than the limit")
-	ErrBomb      = errors.New("a layer is unpacked to more than 200 times its size")
 	ErrEncrypted = errors.New("the layer is encrypted")
 	ErrSeveral   = errors.New("it holds several images")
 	ErrPlatform  = errors.New("it holds no image")
@@ -255,7 +248,7 @@ func (s *scanner) finish(src *source, f *facts.ImageFacts, env []string) *Image 
 	} else {
 		src.Answer(host.AskEnviron, host.WantedEnviron(env))
 	}
-	src.Answer(host.AskIDs, host.IDs{UID: userID(src.Memory, f.User)})
+	src.Answer(host.AskIDs, host.IDs{UID: userID(f.User)})
 	return &Image{source: src, facts: f}
 }
 
@@ -285,11 +278,4 @@ func (b *budget) keep(n int) error {
 
 func (b *budget) take(n int64) error {
 	return spend(&b.bytes, n, b.limits.Bytes, 1<<30, "GiB unpacked")
-}
-
-func (b *budget) ratio(unpacked, packed int64) error {
-	if unpacked > b.limits.Free && unpacked-b.limits.Free > maxRatio*packed {
-		return ErrBomb
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ package library
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,43 +36,24 @@ const (
 	maxPathList  = 64   // Folders of a variable such as LD_LIBRARY_PATH.
 )
 
+//go:embed libraries.yaml
+var librariesYAML []byte
+
+// searched are the libraries searched for, in the order of the report, and the folders where they are.
+var searched = lazy.Table[struct {
+	Libraries                           []libraryKind
+	Default, Toolkit, Image, Site, Home []string
+}](librariesYAML)
+
 // libraryKind is one library and how its files are named.
 type libraryKind struct {
-	name string
-	// components is how many numbers a file name must contain to state the version; 0 means that it never does:
+	Name string
+	// Components is how many numbers a file name must contain to state the version; 0 means that it never does:
 	// libcudart.so.11.0 has the version of an interface.
-	components int
-	// stubBytes is the size below which a driver library is a stub: the real libcuda has tens of MB, libnvidia-ml 2, their
+	Components int
+	// StubBytes is the size below which a driver library is a stub: the real libcuda has tens of MB, libnvidia-ml 2, their
 	// stubs some tens of kB.
-	stubBytes int64
-}
-
-// libraryKinds are the libraries searched for, in the order of the report.
-var libraryKinds = []libraryKind{
-	{name: "libcuda", components: 2, stubBytes: 1 << 20},
-	{name: "libnvidia-ml", components: 2, stubBytes: 256 << 10},
-	{name: "libnvidia-ptxjitcompiler", components: 2},
-	{name: "libnvidia-fatbinaryloader", components: 2},
-	{name: "libcudart", components: 3},
-	{name: "libnccl", components: 3},
-	{name: "nccl-net"},
-	{name: "libamdhip64", components: 3},
-	{name: "libhiprtc", components: 3},
-	{name: "libhsa-runtime64", components: 3},
-	// The first has been a part of the runtime since ROCm 6.3, the others serve tools.
-	{name: "libhsakmt", components: 3},
-	{name: "libamd_smi", components: 3},
-	{name: "librocm_smi64", components: 3},
-	{name: "librocprofiler-register", components: 3},
-	// The file name of librccl holds the version of ROCm, not of RCCL.
-	{name: "librccl"},
-	{name: "libibverbs", components: 3},
-	{name: rdmaProvider},
-	{name: "libfabric", components: 3},
-	{name: "libucp", components: 3},
-	{name: "libuct", components: 3},
-	{name: "libgdrapi", components: 2},
-	{name: "libcudnn", components: 3},
+	StubBytes int64 `yaml:"stub_bytes"`
 }
 
 // rdmaProvider is a driver of libibverbs for one kind of NIC.
@@ -89,7 +71,7 @@ func Recognizes(file string) bool {
 // HoldsVersion reports whether a library of this name holds the text that host.AskLibraryText asks for.
 func HoldsVersion(file string) bool {
 	kind, _, ok := splitLibrary(file)
-	return ok && versionInText(kind.name)
+	return ok && versionInText(kind.Name)
 }
 
 func versionInText(kind string) bool {
@@ -107,10 +89,10 @@ var libraryName = lazy.New(`^(lib[a-z0-9_-]+?)(?:-[0-9a-f]{8})?\.so((?:\.[0-9]+)
 // splitLibrary returns the kind of a file and the numbers after .so.
 func splitLibrary(file string) (kind libraryKind, numbers string, ok bool) {
 	if strings.Contains(file, "-rdmav") && providerName.MatchString(file) {
-		return libraryKind{name: rdmaProvider}, "", true
+		return libraryKind{Name: rdmaProvider}, "", true
 	}
 	// Most files of a folder are others; the pattern need not look at them.
-	if !slices.ContainsFunc(libraryKinds, func(k libraryKind) bool { return strings.HasPrefix(file, k.name) }) {
+	if !slices.ContainsFunc(searched().Libraries, func(k libraryKind) bool { return strings.HasPrefix(file, k.Name) }) {
 		return kind, "", false
 	}
 	groups := libraryName.FindStringSubmatch(file)
@@ -121,21 +103,21 @@ func splitLibrary(file string) (kind libraryKind, numbers string, ok bool) {
 	if strings.HasPrefix(name, "libnccl-net") || strings.HasPrefix(name, "librccl-net") {
 		name = "nccl-net"
 	}
-	i := slices.IndexFunc(libraryKinds, func(k libraryKind) bool { return k.name == name })
+	i := slices.IndexFunc(searched().Libraries, func(k libraryKind) bool { return k.Name == name })
 	if i < 0 {
 		return kind, "", false
 	}
-	return libraryKinds[i], strings.TrimPrefix(groups[2], "."), true
+	return searched().Libraries[i], strings.TrimPrefix(groups[2], "."), true
 }
 
 // isPlainName reports whether programs ask for a file of this name: libcuda.so.1, libcudart.so.11.0, libnccl-net.so.
 func isPlainName(kind libraryKind, file string) bool {
-	if kind.name == "nccl-net" || kind.name == rdmaProvider {
+	if kind.Name == "nccl-net" || kind.Name == rdmaProvider {
 		return strings.HasSuffix(file, ".so")
 	}
-	numbers, ok := strings.CutPrefix(file, kind.name+".so.")
+	numbers, ok := strings.CutPrefix(file, kind.Name+".so.")
 	dots := strings.Count(numbers, ".")
-	return ok && (dots == 0 || dots == 1 && kind.name == "libcudart")
+	return ok && (dots == 0 || dots == 1 && kind.Name == "libcudart")
 }
 
 // How a library was found, as FoundBy says it.
@@ -154,42 +136,6 @@ const (
 	loaderConf  = "/etc/ld.so.conf"
 )
 
-// defaultFolders are those that the loader of glibc searches if nothing else has the library (ld.so(8)).
-var defaultFolders = []string{
-	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-	"/lib64", "/usr/lib64", "/lib", "/usr/lib",
-}
-
-// toolkitFolders are where toolkits, plugins and container runtimes put libraries.
-var toolkitFolders = []string{
-	"/usr/local/cuda*/lib64", "/usr/local/cuda*/lib64/stubs", "/usr/local/cuda*/targets/*/lib", "/usr/local/cuda*/targets/*/lib/stubs",
-	"/usr/local/cuda*/compat", "/usr/local/nvidia/lib", "/usr/local/nvidia/lib64", "/usr/local/lib",
-	"/opt/rocm*/lib", "/opt/rocm*/core*/lib", "/opt/amazon/ofi-nccl/lib*", "/opt/amazon/ofi-nccl/lib/*-linux-gnu", "/opt/hpcx/nccl_rdma_sharp_plugin/lib",
-	"/opt/aws-ofi-nccl/lib", "/usr/lib/wsl/lib", "/run/opengl-driver/lib",
-}
-
-// imageFolders are more of them, for an image: those of libfabric, UCX and the providers of libibverbs.
-var imageFolders = []string{
-	"/opt/amazon/efa/lib*", "/opt/hpcx/ucx/lib", "/usr/lib/*-linux-gnu/libibverbs", "/usr/lib64/libibverbs",
-}
-
-var siteFolders = []string{
-	"/usr/lib/python3*/dist-packages", "/usr/lib/python3*/site-packages", "/usr/lib64/python3*/site-packages",
-	"/usr/local/lib/python3*/dist-packages", "/usr/local/lib/python3*/site-packages", "/usr/local/lib64/python3*/site-packages",
-	"/opt/*/lib/python3*/site-packages", "/opt/conda/envs/*/lib/python3*/site-packages",
-	"/opt/*/.venv/lib/python3*/site-packages",
-	// Where images put their environment. The folders are named, not looked
-	// for: whatever else lies in / or in a home folder is private.
-	"/venv/lib/python3*/site-packages", "/.venv/lib/python3*/site-packages",
-	"/app/.venv/lib/python3*/site-packages", "/app/venv/lib/python3*/site-packages",
-	"/workspace/.venv/lib/python3*/site-packages", "/workspace/venv/lib/python3*/site-packages",
-}
-
-// homeFolders are where a user's own environments are.
-var homeFolders = []string{
-	".local", ".venv", "venv", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba",
-}
-
 func collect(ctx context.Context, g *gather.Gathering) error {
 	if err := anyFolder(g.Host); err != nil {
 		return err
@@ -201,9 +147,9 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	s := &librarySearch{g: g, h: g.Host, seen: make(map[string]bool), taken: make(map[string]bool)}
 	s.readMountPoints()
 	s.lookInLoader(ctx, env)
-	folders := toolkitFolders
+	folders := searched().Toolkit
 	if g.Options.Image {
-		folders = slices.Concat(folders, imageFolders)
+		folders = slices.Concat(folders, searched().Image)
 	}
 	for _, pattern := range folders {
 		for _, folder := range s.expand(pattern) {
@@ -219,7 +165,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 	}
 	s.scan(ctx)
 	place := func(l facts.Library) int {
-		return slices.IndexFunc(libraryKinds, func(k libraryKind) bool { return k.name == l.Kind })
+		return slices.IndexFunc(searched().Libraries, func(k libraryKind) bool { return k.Name == l.Kind })
 	}
 	slices.SortStableFunc(s.f.Files, func(a, b facts.Library) int { return cmp.Compare(place(a), place(b)) })
 	g.Facts.Libraries = &s.f
@@ -229,7 +175,7 @@ func collect(ctx context.Context, g *gather.Gathering) error {
 // anyFolder reports an error if nothing is known of any default folder, as in a copy of /sys and /proc.
 func anyFolder(h *host.Host) error {
 	var err error
-	for _, folder := range defaultFolders {
+	for _, folder := range searched().Default {
 		if _, err = h.Dir(folder); !errors.Is(err, host.ErrNotRecorded) {
 			return nil
 		}
@@ -279,7 +225,7 @@ func (s *librarySearch) lookInLoader(ctx context.Context, env map[string]string)
 		}
 	}
 	configured := s.lookInCache()
-	for _, folder := range defaultFolders {
+	for _, folder := range searched().Default {
 		s.lookInFolder(ctx, folder, byDefault)
 	}
 	// Without a cache the loader does not read ld.so.conf. Its folders are
@@ -434,14 +380,14 @@ func (s *librarySearch) addFile(at, foundBy string) {
 		return
 	}
 	s.seen[key] = true
-	lib := facts.Library{Kind: kind.name, FoundBy: foundBy, Loads: loads}
+	lib := facts.Library{Kind: kind.Name, FoundBy: foundBy, Loads: loads}
 	rename(&lib, at, realPath)
 	lib.Empty = info.Size == 0
 	lib.Compat = hasFolder(at, "compat") || hasFolder(realPath, "compat")
 	lib.Layer = s.h.Layer(realPath)
 	lib.Mounted = s.mounted[at] || s.mounted[realPath]
 	// What someone put first by a variable is his own choice, a small stand-in for the driver included.
-	tiny := info.Size > 0 && info.Size < kind.stubBytes && foundBy != byLibraryPath && foundBy != byPreload
+	tiny := info.Size > 0 && info.Size < kind.StubBytes && foundBy != byLibraryPath && foundBy != byPreload
 	lib.Stub = hasFolder(at, "stubs") || hasFolder(realPath, "stubs") || tiny
 	lib.Version = versionOfName(kind, path.Base(realPath))
 	s.f.Files = append(s.f.Files, lib)
@@ -460,8 +406,8 @@ func (s *librarySearch) takes(kind libraryKind, at, foundBy string) bool {
 	name := path.Base(at)
 	switch {
 	case foundBy == byPreload:
-		name = kind.name
-	case foundBy == byToolkit, foundBy == byPython, !isPlainName(kind, name), s.taken[kind.name]:
+		name = kind.Name
+	case foundBy == byToolkit, foundBy == byPython, !isPlainName(kind, name), s.taken[kind.Name]:
 		return false
 	}
 	if s.taken[name] || foundBy != byCache && s.is32Bit(at) {
@@ -483,7 +429,7 @@ func hasFolder(at, folder string) bool {
 
 func versionOfName(kind libraryKind, file string) string {
 	_, numbers, ok := splitLibrary(file)
-	if !ok || kind.components == 0 || strings.Count(numbers, ".")+1 < kind.components {
+	if !ok || kind.Components == 0 || strings.Count(numbers, ".")+1 < kind.Components {
 		return ""
 	}
 	return numbers
@@ -503,13 +449,13 @@ func (s *librarySearch) lookInPython(ctx context.Context, env map[string]string)
 		}
 	}
 	if home := env["HOME"]; path.IsAbs(home) {
-		for _, folder := range homeFolders {
+		for _, folder := range searched().Home {
 			patterns = append(patterns, path.Join(home, folder, "lib/python3*/site-packages"))
 		}
 	}
 	s.lookInFolder(ctx, "/opt/conda/lib", byPython)
 	sites := make(map[string]bool)
-	for _, pattern := range slices.Concat(patterns, siteFolders) {
+	for _, pattern := range slices.Concat(patterns, searched().Site) {
 		for _, site := range s.expand(path.Clean(pattern)) {
 			if !sites[site] {
 				sites[site] = true

@@ -289,7 +289,7 @@ func FuzzLibraryName(f *testing.F) {
 		if !ok {
 			return
 		}
-		expect.That(t, kind.name != "" && strings.Trim(numbers, "0123456789.") == "", "%q: kind %q, numbers %q", file, kind.name, numbers)
+		expect.That(t, kind.Name != "" && strings.Trim(numbers, "0123456789.") == "", "%q: kind %q, numbers %q", file, kind.Name, numbers)
 		v := versionOfName(kind, file)
 		expect.That(t, v == "" || v == numbers, "%q: version %q, numbers %q", file, v, numbers)
 	})

@@ -185,7 +185,7 @@ func readExtended(d *facts.PCIDevice, c configSpace) (complete, hidden bool) {
 			hidden = true
 		case extACS:
 			if control, ok := c.u16(at + 0x06); ok { // PCI_ACS_CTRL.
-				d.ACS = &facts.ACS{Control: ACSWord(control)}
+				d.ACS = &facts.ACS{Control: acsWord(control)}
 			}
 		case extATS:
 			if control, ok := c.u16(at + 0x06); ok { // PCI_ATS_CTRL.
@@ -208,8 +208,8 @@ func readExtended(d *facts.PCIDevice, c configSpace) (complete, hidden bool) {
 // ACSNames are the bits of the ACS control register from bit 0, PCI_ACS_SV to PCI_ACS_DT, as lspci names them.
 var ACSNames = []string{"SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl", "DirectTrans"}
 
-// ACSWord returns the ACS controls that a control word switches on; the list is never nil.
-func ACSWord(word int) []string {
+// acsWord returns the ACS controls that a control word switches on; the list is never nil.
+func acsWord(word int) []string {
 	on := []string{}
 	for bit, name := range ACSNames {
 		if word&(1<<bit) != 0 {

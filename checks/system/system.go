@@ -272,10 +272,6 @@ func kindByDMI(vendor, product string) string {
 		{"VMware", "", "vmware"},
 		{"Microsoft Corporation", "Virtual Machine", "hyperv"},
 		{"Xen", "", "xen"},
-		{"innotek", "", "other"},      // VirtualBox.
-		{"", "VirtualBox", "other"},   // The same under its later owner.
-		{"Parallels", "", "other"},    // Parallels Desktop.
-		{"Apple", "Virtual", "other"}, // Apple's virtualization framework.
 	} {
 		if strings.HasPrefix(vendor, known.vendor) && strings.HasPrefix(product, known.product) {
 			return known.kind

@@ -70,22 +70,23 @@ func TestHostXMLOfMachines(t *testing.T) {
 		"dumped":  `<pci busid="0000:%02x:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu dev="%d" sm="90" rank="0" gdr="1"/></pci>`,
 		"by hand": `<pci busid="0000:%02x:00.0" class="0x030200" link_speed="16 GT/s" link_width="16"/><!-- %d -->`,
 	} {
-		raw := "<system version=\"1\">\n"
+		var raw strings.Builder
+		raw.WriteString("<system version=\"1\">\n")
 		for node := range 2 {
-			raw += fmt.Sprintf("<cpu numaid=\"%d\" affinity=\"ffffffff\" arch=\"x86_64\" vendor=\"GenuineIntel\">\n", node)
+			fmt.Fprintf(&raw, "<cpu numaid=\"%d\" affinity=\"ffffffff\" arch=\"x86_64\" vendor=\"GenuineIntel\">\n", node)
 			for i := range 4 {
 				n := 4*node + i
-				raw += fmt.Sprintf("<pci busid=\"0000:%02x:00.0\" class=\"0x060400\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">\n", 0x10+0x10*n)
-				raw += fmt.Sprintf(gpu, 0x11+0x10*n, n) + "\n</pci>\n"
+				fmt.Fprintf(&raw, "<pci busid=\"0000:%02x:00.0\" class=\"0x060400\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">\n", 0x10+0x10*n)
+				raw.WriteString(fmt.Sprintf(gpu, 0x11+0x10*n, n) + "\n</pci>\n")
 			}
-			raw += "</cpu>\n"
+			raw.WriteString("</cpu>\n")
 		}
-		raw += "</system>\n"
-		want := strings.Count(raw, "<gpu ")
+		raw.WriteString("</system>\n")
+		want := strings.Count(raw.String(), "<gpu ")
 		if want == 0 { // Written by hand: functions alone.
-			want = strings.Count(raw, `class="0x0302`)
+			want = strings.Count(raw.String(), `class="0x0302`)
 		}
-		got := len(texttest.Sections("topo.xml", raw).GPUs.Devices)
+		got := len(texttest.Sections("topo.xml", raw.String()).GPUs.Devices)
 		expect.That(t, got == want && want == 8, "%s: %d GPUs, want %d", name, got, want)
 	}
 }

@@ -3,23 +3,24 @@
 package host
 
 import (
+	"slices"
+
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
 // New makes, for one reading, the kinds that show the machine.
 func New(s *parse.Sink) parse.Family {
-	t, kernel, groups := &tree{bridges: make(map[string]string), roots: make(map[string]bool)}, kernellog.NewReader(), make(iommuGroups)
+	t, kernel := &tree{bridges: make(map[string]string), roots: make(map[string]bool)}, kernellog.NewReader()
 	return parse.Family{
 		Kinds: []*parse.Kind{
-			lspciKind(t), lspciTreeKind(t), setpciKind,
-			kernelKind(kernel), cmdlineKind(), lscpuKind, numactlKind, affinityKind(), unameKind, sysfsKind(groups),
+			lspciKind(t), lspciTreeKind(t),
+			kernelKind(kernel), cmdlineKind(), lscpuKind, numactlKind, affinityKind(), unameKind, balancingKind,
 			xmlKind, kernelConfigKind,
 		},
 		Finish: func() {
 			t.place(s)
 			joinKernelLog(s, kernel)
-			joinIOMMU(s, groups)
 			joinAffinity(s)
 		},
 	}
@@ -27,8 +28,5 @@ func New(s *parse.Sink) parse.Family {
 
 // NewSoftware makes the kinds that show which software is installed, and what Python programs report about themselves.
 func NewSoftware(*parse.Sink) parse.Family {
-	return parse.Family{Kinds: []*parse.Kind{
-		packagesFrozen, packagesTable, packagesSystemLists, packagesImages, packagesStated, packagesPrinted,
-		collectEnvKind, collectEnvGPUs, osReleaseKind,
-	}}
+	return parse.Family{Kinds: append(slices.Clone(packageKinds()), packagesPrinted, collectEnvKind, collectEnvGPUs, osReleaseKind)}
 }

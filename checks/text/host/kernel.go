@@ -2,7 +2,6 @@ package host
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -110,28 +109,6 @@ func kernelIOMMU(s *parse.Sink, l parse.Line, message string) bool {
 		s.Told("iommu.default_domain", f.DefaultDomain, l)
 	}
 	return true
-}
-
-// iommuGroups are the types of IOMMU groups by number.
-type iommuGroups map[int]string
-
-// joinIOMMU lists the groups of which the devices tell, beside those whose type
-// a text tells, and names the mode where all that decide it are known.
-func joinIOMMU(s *parse.Sink, groups iommuGroups) {
-	if s.Facts.IOMMU == nil && len(groups) == 0 {
-		return
-	}
-	f := s.IOMMU()
-	members := make(map[int][]string)
-	for _, address := range s.Addresses() {
-		if d := s.KnownDevice(address); d.IOMMUGroup != nil {
-			members[*d.IOMMUGroup] = append(members[*d.IOMMUGroup], address)
-		}
-	}
-	for id, kind := range groups {
-		f.Groups = append(f.Groups, facts.IOMMUGroup{ID: id, Type: kind, Devices: append([]string{}, members[id]...)})
-	}
-	slices.SortStableFunc(f.Groups, func(a, b facts.IOMMUGroup) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // kernelConfigKind takes single options of the kernel's configuration, as a search

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/container"
-	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/host"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -47,12 +46,9 @@ type limitsForm struct {
 	unit int64
 }
 
-// limitsForms are those of bash ("max locked memory (kbytes, -l) 64"), zsh ("-l: locked-in-memory size (kbytes) 64"),
-// dash ("locked memory(kbytes) 64"), the kernel (fs/proc/base.c), prlimit and systemd.
+// limitsForms are those of bash ("max locked memory (kbytes, -l) 64"), zsh, dash ("locked memory(kbytes) 64"), the kernel (fs/proc/base.c), prlimit and systemd.
 var limitsForms = []limitsForm{
-	{lazy.New(`^\s*max locked memory\s+\((kbytes), -l\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
-	{lazy.New(`^\s*-l:\s+locked-in-memory size \((kbytes)\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
-	{lazy.New(`^\s*locked memory ?\((kbytes)\)\s+(\d+|unlimited)\s*$`), "memlock", 1024},
+	{lazy.New(`^\s*(max locked memory\s+\(kbytes, -l\)|-l:\s+locked-in-memory size \(kbytes\)|locked memory\(kbytes\))\s+(\d+|unlimited)\s*$`), "memlock", 1024},
 	{lazy.New(`^\s*(M)ax locked memory\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "memlock", 1},
 	{lazy.New(`^\s*(MEMLOCK)\s+max locked-in-memory address space\s+(\d+|unlimited)\s+(\d+|unlimited)\b`), "memlock", 1},
 	{lazy.New(`^\s*(LimitMEMLOCK)=(\d+|infinity)\s*$`), "memlock", 1},
@@ -112,72 +108,56 @@ var ulimitKind = &parse.Kind{
 
 var ulimitValue = lazy.New(`^\s*(\d{1,18}|unlimited)\s*$`)
 
-// shmKind takes lines that tell what is mounted at /dev/shm: rows of df and
-// mount, of /proc/mounts, mountinfo and findmnt.
+// shmKind takes lines that tell what is mounted at /dev/shm: rows of df, of mount and of /proc/mounts.
 var shmKind = &parse.Kind{
 	Name: "shm", Title: "The size of /dev/shm", Command: "df -h /dev/shm", Gives: []string{"container"}, Anchors: []string{"/dev/shm"},
 	Line: func(s *parse.Sink, l parse.Line) bool {
 		if m := shmRow.FindStringSubmatch(l.Text); m != nil {
-			unit := int64(1024) // POSIX blocks of df -k; -B and -m are rare.
-			if shmMega.MatchString(s.Prompt().Command) {
-				unit = 1 << 20
-			}
-			size, free := shmSize(m[2], unit), shmSize(m[4], unit)
-			if size == nil || free == nil {
+			size, free := shmSize(m[2]), shmSize(m[4])
+			if size == nil || free == nil || shmUnits.MatchString(s.Prompt().Command) {
 				return false
 			}
 			shmSet(s, l, m[1], &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", SizeBytes: *size, FreeBytes: *free})
 			return true
 		}
-		for _, form := range shmMounts {
-			m := form.FindStringSubmatch(l.Text)
-			if m == nil {
-				continue
-			}
-			fields := form.Get().SubexpNames()
-			source, options := m[slices.Index(fields, "source")], ","+m[slices.Index(fields, "options")]+","
-			fs := &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", ReadOnly: strings.Contains(options, ",ro,")}
-			if _, rest, ok := strings.Cut(options, ",size="); ok {
-				rest, _, _ = strings.Cut(rest, ",")
-				if size := parse.ByteSize(rest); size != nil {
-					// What is used is not told: all of it may be free.
-					fs.SizeBytes, fs.FreeBytes = *size, *size
-				}
-			}
-			if fs.SizeBytes == 0 { // tmpfs without a size has half of the memory.
-				s.Container().SHMMounted = new(true)
-				return true
-			}
-			shmSet(s, l, source, fs)
+		m := shmMount.FindStringSubmatch(l.Text)
+		if m == nil {
+			return false
+		}
+		options := "," + m[2] + ","
+		fs := &facts.FileSystem{Path: "/dev/shm", Type: "tmpfs", ReadOnly: strings.Contains(options, ",ro,")}
+		_, rest, _ := strings.Cut(options, ",size=")
+		text, _, _ := strings.Cut(rest, ",")
+		size := parse.ByteSize(text)
+		if size == nil || *size == 0 { // tmpfs without a size has half of the memory.
+			s.Container().SHMMounted = new(true)
 			return true
 		}
-		return false
+		fs.SizeBytes, fs.FreeBytes = *size, *size // What is used is not told: all of it may be free.
+		shmSet(s, l, m[1], fs)
+		return true
 	},
 }
 
 var (
 	// shmRow is a row of df, with or without the column of the type.
-	shmRow  = lazy.New(`^\s*(\S+)\s+(?:tmpfs\s+)?([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+\d{1,3}%\s+/dev/shm\s*$`)
-	shmMega = lazy.New(`\bdf .*-(?:m|BM|B1M)\b`)
-	// shmMounts are the rows of mount, /proc/mounts, mountinfo and findmnt.
-	shmMounts = []*lazy.Regexp{
-		lazy.New(`^\s*(?P<source>\S+) on /dev/shm type tmpfs \((?P<options>[^)]*)\)`),
-		lazy.New(`^\s*(?P<source>\S+) /dev/shm tmpfs (?P<options>\S+)`),
-		lazy.New(`^\s*\d+ \d+ \d+:\d+ \S+ /dev/shm (?:.* )?- tmpfs (?P<source>\S+) (?P<options>\S+)`),
-		lazy.New(`^[\s│├└─]*/dev/shm\s+(?P<source>\S+)\s+tmpfs\s+(?P<options>\S+)`),
-	}
+	shmRow = lazy.New(`^\s*(\S+)\s+(?:tmpfs\s+)?([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+([\d.]+[KMGTP]?i?)\s+\d{1,3}%\s+/dev/shm\s*$`)
+	// shmUnits is a df whose blocks are others than POSIX has.
+	shmUnits = lazy.New(`\bdf (?:.* )?-(?:\w*m\b|B|-block-size)`)
+	// shmMount is one of mount ("shm on /dev/shm type tmpfs (rw,size=65536k)") or /proc/mounts ("shm /dev/shm tmpfs rw,size=65536k 0 0").
+	shmMount = lazy.New(`^\s*(\S+) (?:on )?/dev/shm (?:type )?tmpfs \(?([^)\s]*)`)
 )
 
-// shmSize reads a figure of df: with -h in units of 1024, else in blocks.
-func shmSize(text string, unit int64) *int64 {
+// shmSize reads a figure of df: with -h in units of 1024, else in blocks of 1024 bytes (POSIX).
+func shmSize(text string) *int64 {
 	size := parse.ByteSize(text)
 	if size == nil || strings.ContainsAny(text, "KMGTP") {
 		return size
 	}
-	if *size > 1<<62/unit {
+	if *size > 1<<52 {
 		return nil
 	}
-	return new(*size * unit)
+	return new(*size << 10)
 }
 
 // shmSet notes the file system; of several the smallest counts.
@@ -196,21 +176,15 @@ func shmSet(s *parse.Sink, l parse.Line, source string, fs *facts.FileSystem) {
 	}
 }
 
-// processKind takes lines of /proc/PID/status, /proc/meminfo and capsh.
+// processKind takes lines of /proc/PID/status and /proc/meminfo.
 var processKind = &parse.Kind{
 	Name: "process", Title: "Capabilities and memory", Command: "grep CapEff /proc/self/status", Gives: []string{"container", "host"},
-	Anchors: []string{"CapEff:", "Current: ", "MemTotal:"},
+	Anchors: []string{"CapEff:", "MemTotal:"},
 	Line: func(s *parse.Sink, l parse.Line) bool {
-		if mask, err := strconv.ParseUint(processCapEff.First(l.Text), 16, 64); err == nil {
-			return processCapabilities(s, l, container.CapabilityNames(mask))
-		}
-		if names := processCapsh.First(l.Text); names != "" {
-			list := strings.Split(names, ",")
-			list = list[:min(len(list), 64)]
-			for i, name := range list {
-				list[i] = escape.Printable(parse.Capability(name), 60)
-			}
-			return processCapabilities(s, l, slices.DeleteFunc(list, func(name string) bool { return name == "" }))
+		if mask, err := strconv.ParseUint(processCapEff.First(l.Text), 16, 64); err == nil && s.Container().Capabilities == nil { // The first count.
+			s.Container().Capabilities = container.CapabilityNames(mask)
+			s.Told("container.capabilities", s.Container().Capabilities, l)
+			return true
 		}
 		if size := host.KiB(processMemory.First(l.Text)); size > 0 && s.HostFacts().MemoryBytes == 0 {
 			s.HostFacts().MemoryBytes = size
@@ -223,20 +197,8 @@ var processKind = &parse.Kind{
 
 var (
 	processCapEff = lazy.New(`^\s*CapEff:\s*([0-9a-f]{16})\s*$`)
-	processCapsh  = lazy.New(`^\s*Current: =? ?((?:cap_\w+,?)+)[+=]eip?`)
 	processMemory = lazy.New(`^\s*MemTotal:\s+(\d{1,12} kB)`)
 )
-
-// processCapabilities notes capabilities, and reports whether they are the first.
-func processCapabilities(s *parse.Sink, l parse.Line, names []string) bool {
-	c := s.Container()
-	if c.Capabilities != nil {
-		return false
-	}
-	c.Capabilities = append([]string{}, names...)
-	s.Told("container.capabilities", c.Capabilities, l)
-	return true
-}
 
 // nodesKind takes listings of GPU and RDMA nodes in /dev.
 var nodesKind = &parse.Kind{

@@ -58,14 +58,12 @@ func TestLimits(t *testing.T) {
 
 func TestSHM(t *testing.T) {
 	for line, want := range map[string][2]int64{
-		"tmpfs           560G     0  560G   0% /dev/shm":                               {560 << 30, 560 << 30},
-		"tmpfs          tmpfs   65536  1024  64512   2% /dev/shm":                      {64 << 20, 63 << 20},
-		"shm on /dev/shm type tmpfs (rw,nosuid,nodev,noexec,relatime,size=65536k)":     {64 << 20, 64 << 20},
-		"shm /dev/shm tmpfs rw,nosuid,nodev,noexec,relatime,size=65536k 0 0":           {64 << 20, 64 << 20},
-		"712 701 0:60 / /dev/shm rw,nosuid,nodev - tmpfs shm rw,size=1048576k,inode64": {1 << 30, 1 << 30},
-		"/dev/shm shm    tmpfs  rw,nosuid,nodev,noexec,relatime,size=65536k":           {64 << 20, 64 << 20},
-		"tmpfs on /dev/shm type tmpfs (rw,nosuid,nodev)":                               {0, 0},
-		"WARNING: /dev/shm has only 67108864 bytes":                                    {0, 0},
+		"tmpfs           560G     0  560G   0% /dev/shm":                           {560 << 30, 560 << 30},
+		"tmpfs          tmpfs   65536  1024  64512   2% /dev/shm":                  {64 << 20, 63 << 20},
+		"shm on /dev/shm type tmpfs (rw,nosuid,nodev,noexec,relatime,size=65536k)": {64 << 20, 64 << 20},
+		"shm /dev/shm tmpfs rw,nosuid,nodev,noexec,relatime,size=65536k 0 0":       {64 << 20, 64 << 20},
+		"tmpfs on /dev/shm type tmpfs (rw,nosuid,nodev)":                           {0, 0},
+		"WARNING: /dev/shm has only 67108864 bytes":                                {0, 0},
 	} {
 		got := cmp.Or(texttest.Sections("x.txt", line+"\n").Container.SHM, &facts.FileSystem{})
 		expect.Equal(t, want, [2]int64{got.SizeBytes, got.FreeBytes}, "%q", line)

@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,58 +36,14 @@ func lspciKind(t *tree) *parse.Kind {
 // "Class [0302]". grep -n may have put a number before it.
 var lspciHead = lazy.New(`^(?:\d{1,3}:|\d{1,7}-)?((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (?:([0-9a-f]{4})|([A-Z0-9][A-Za-z0-9/ .,-]*?)(?: \[([0-9a-f]{4})\])?): (.*)$`)
 
-// lspciClasses are the classes as the PCI ID database names them, with their codes: those that matter, and what else
-// is common, so that a line can be known as lspci's.
-var lspciClasses = map[string]string{
-	"VGA compatible controller": "0x030000", "3D controller": "0x030200", "Display controller": "0x038000",
-	"Processing accelerators": "0x120000", "PCI bridge": "0x060400", "Host bridge": "0x060000", "Bridge": "0x068000",
-	"ISA bridge": "0x060100", "PCMCIA bridge": "0x060500", "InfiniBand to PCI host bridge": "0x060a00",
-	"Ethernet controller": "0x020000", "Infiniband controller": "0x020700", "InfiniBand controller": "0x020700", "Fabric controller": "0x020800",
-	"Network controller": "0x028000", "Network and computing encryption device": "0x100000",
-	"Non-Volatile memory controller": "0x010802", "SATA controller": "0x010601", "RAID bus controller": "0x010400",
-	"Serial Attached SCSI controller": "0x010700", "SCSI storage controller": "0x010000", "Mass storage controller": "0x018000",
-	"IDE interface": "0x010100", "Audio device": "0x040300", "Multimedia audio controller": "0x040100", "Multimedia controller": "0x048000",
-	"Multimedia video controller": "0x040000",
-	"USB controller":              "0x0c0300", "SMBus": "0x0c0500", "Serial bus controller": "0x0c8000", "Serial controller": "0x070000",
-	"Communication controller": "0x078000", "System peripheral": "0x088000", "IOMMU": "0x080600", "PIC": "0x080000", "SD Host controller": "0x080500",
-	"Signal processing controller": "0x118000", "Performance counters": "0x110100", "Encryption controller": "0x108000",
-	"Non-Essential Instrumentation": "0x130000", "RAM memory": "0x050000", "Memory controller": "0x058000", "CXL": "0x050200",
-	"Unassigned class": "0xff0000", "Co-processor": "0x0b4000", "Coprocessor": "0x0b4000", "System controller": "0x088000",
-	"VGA compatible unclassified device": "0x000100", "Non-VGA unclassified device": "0x000000", "Keyboard controller": "0x090000",
-	"FireWire (IEEE 1394)": "0x0c0010", "Firmware": "", "Generic system peripheral": "0x088000",
-}
+//go:embed lspci.yaml
+var lspciYAML []byte
 
-// lspciVendors are the beginnings of descriptions by which a vendor is surely
-// known, in the words of the PCI ID database, the longer ones first.
-var lspciVendors = []struct{ words, id string }{
-	{"Advanced Micro Devices, Inc. [AMD/ATI]", "0x1002"},
-	{"Advanced Micro Devices [AMD/ATI]", "0x1002"},
-	{"ATI Technologies", "0x1002"},
-	{"Advanced Micro Devices, Inc. [AMD]", "0x1022"},
-	{"Advanced Micro Devices [AMD]", "0x1022"},
-	{"NVIDIA Corporation", "0x10de"},
-	{"nVidia Corporation", "0x10de"},
-	{"Mellanox Technologies", "0x15b3"},
-	{"PLX Technology, Inc.", "0x10b5"},
-	{"Broadcom / LSI", "0x1000"},
-	{"LSI Logic / Symbios Logic", "0x1000"},
-	{"Broadcom Inc. and subsidiaries", "0x14e4"},
-	{"Broadcom Limited", "0x14e4"},
-	{"Broadcom Corporation", "0x14e4"},
-	{"Intel Corporation", "0x8086"},
-	{"Amazon.com, Inc.", "0x1d0f"},
-	{"PMC-Sierra Inc.", "0x11f8"},
-	{"Microsemi", "0x11f8"},
-	{"ASPEED Technology", "0x1a03"},
-	{"Matrox", "0x102b"},
-	{"VMware", "0x15ad"},
-	{"Microsoft Corporation", "0x1414"},
-	{"Red Hat, Inc. Virtio", "0x1af4"},
-	{"Red Hat, Inc. QEMU", "0x1b36"},
-	{"Red Hat, Inc. QXL", "0x1b36"},
-	{"ASMedia Technology", "0x1b21"},
-	{"Samsung Electronics", "0x144d"},
-}
+// lspciNames are the names of classes and vendors in the PCI ID database.
+var lspciNames = lazy.Table[struct {
+	Classes map[string]string
+	Vendors []struct{ Words, ID string }
+}](lspciYAML)
 
 // lspciIDs are the ids behind a name, "[10de:20f1]", or in its place, "Device [8086:0d57]", "10de:20f1".
 var lspciIDs = lazy.New(`(?:^|[\[ ])([0-9a-f]{4}):([0-9a-f]{4})(?:\]|$| )`)
@@ -97,7 +54,7 @@ func lspciHeadOf(line string) (address, class, rest string, ok bool) {
 	if m == nil {
 		return "", "", "", false
 	}
-	class, known := lspciClasses[m[3]]
+	class, known := lspciNames().Classes[m[3]]
 	if number := m[2] + m[4]; number != "" && (!known || m[4] == "" || !strings.HasPrefix(class, "0x"+number)) {
 		class, known = "0x"+number+"00", true
 	}
@@ -233,12 +190,12 @@ func lspciMaker(rest string) (vendor, device string) {
 		m := all[len(all)-1]
 		return "0x" + m[1], "0x" + m[2]
 	}
-	for _, v := range lspciVendors {
-		if strings.HasPrefix(rest, v.words) {
+	for _, v := range lspciNames().Vendors {
+		if strings.HasPrefix(rest, v.Words) {
 			if device = lspciUnnamedDevice.First(rest); device != "" {
 				device = "0x" + device
 			}
-			return v.id, device
+			return v.ID, device
 		}
 	}
 	return "", ""

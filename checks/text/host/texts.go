@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
@@ -12,7 +11,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
-	"github.com/gpudoctor/gpudoctor/checks/pci"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
@@ -190,71 +188,15 @@ var (
 	unameArch = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
 )
 
-// sysfsKind are files of /sys/bus/pci, /sys/kernel/iommu_groups and
-// /proc/sys with their values, as grep prints several files: "path:value".
-func sysfsKind(groups iommuGroups) *parse.Kind {
-	return &parse.Kind{
-		Name: "sysfs", Title: "files in /sys", Command: "grep -H . /sys/kernel/iommu_groups/*/type", Gives: []string{"pci", "iommu", "numa"},
-		Anchors: []string{"/sys/kernel/iommu_groups/", "/sys/bus/pci/devices/", "numa_balancing"},
-		Line:    parse.LineLike(sysfsForm, func(s *parse.Sink, l parse.Line, m []string) bool { return sysfsValue(s, groups, l, m[1], m[2]) }),
-	}
-}
-
-var (
-	sysfsForm    = lazy.New(`^(/sys/kernel/iommu_groups/\d+/type|/sys/bus/pci/devices/[0-9a-f:.]+/[a-z_]+|/proc/sys/kernel/numa_balancing|kernel\.numa_balancing)(?::| = |=) ?(\S.*?)\s*$`)
-	sysfsGroup   = lazy.New(`^/sys/kernel/iommu_groups/(\d{1,6})/type$`)
-	sysfsDevice  = lazy.New(`^/sys/bus/pci/devices/([0-9a-f:.]+)/([a-z_]+)$`)
-	sysfsHex     = lazy.New(`^0x[0-9a-f]{4,6}$`)
-	sysfsDomains = []string{"identity", "DMA", "DMA-FQ", "auto", "unmanaged"}
-)
-
-func sysfsValue(s *parse.Sink, groups iommuGroups, l parse.Line, path, value string) bool {
-	if strings.HasSuffix(path, "numa_balancing") {
-		n := parse.Optional(value)
-		if n != nil {
-			s.NUMA().Balancing = n
-			s.Told("numa.balancing", n, l)
-		}
-		return n != nil
-	}
-	if group := parse.Optional(sysfsGroup.First(path)); group != nil {
-		if !slices.Contains(sysfsDomains, value) || len(groups) >= parse.MaxDevices {
-			return false
-		}
-		groups[*group] = value
-		s.Told("iommu.groups["+strconv.Itoa(*group)+"].type", value, l)
+// balancingKind is whether the kernel moves memory between NUMA nodes, as sysctl or grep prints it.
+var balancingKind = &parse.Kind{
+	Name: "numa-balancing", Title: "automatic NUMA balancing, from sysctl", Command: "sysctl kernel.numa_balancing", Gives: []string{"numa"},
+	Anchors: []string{"numa_balancing"},
+	Line: parse.LineLike(balancingForm, func(s *parse.Sink, l parse.Line, m []string) bool {
+		s.NUMA().Balancing = parse.Optional(m[1])
+		s.Told("numa.balancing", s.NUMA().Balancing, l)
 		return true
-	}
-	m := sysfsDevice.FindStringSubmatch(path)
-	if m == nil || facts.Address(m[1]) == "" {
-		return false
-	}
-	d := s.Device(facts.Address(m[1]), l)
-	link := func() *facts.PCIeLink {
-		d.Link = cmp.Or(d.Link, &facts.PCIeLink{Source: fmt.Sprintf("%s:%d", s.Source(), l.Number)})
-		return d.Link
-	}
-	switch m[2] {
-	case "numa_node":
-		d.NoNUMANode = value == "-1"
-		if n := parse.Optional(value); n != nil && *n >= 0 {
-			d.NUMANode = n
-		}
-	case "class", "vendor", "device":
-		if !sysfsHex.MatchString(value) {
-			return false
-		}
-		*map[string]*string{"class": &d.Class, "vendor": &d.Vendor, "device": &d.Device}[m[2]] = value
-	case "current_link_speed":
-		link().SpeedGTs = pci.LinkSpeed(value)
-	case "max_link_speed":
-		link().MaxSpeedGTs = pci.LinkSpeed(value)
-	case "current_link_width":
-		link().Width = pci.LinkWidth(value)
-	case "max_link_width":
-		link().MaxWidth = pci.LinkWidth(value)
-	default:
-		return false
-	}
-	return true
+	}),
 }
+
+var balancingForm = lazy.New(`^(?:/proc/sys/kernel/|kernel\.)numa_balancing(?::| = |=) ?(\d)\s*$`)

@@ -51,8 +51,6 @@ func ended(s *reading, t *facts.Text) {
 	switch {
 	case f.line > 0:
 		t.Problem, t.Unread, t.Document = fmt.Sprintf("not valid %s at line %d: %s", f.language, f.line, escape.Printable(f.why, 100)), facts.UnreadBroken, f.document
-	case jobs && f.unfinished != "":
-		notUnderstood(s, fmt.Sprintf("the %s at line %d of %s has no containers", f.unfinished, f.document, s.Source()), "give the whole manifest")
 	case jobs && t.Bytes > parse.MaxWhole && IsManifest(s.Source(), ""):
 		notUnderstood(s, fmt.Sprintf("%s is larger than %s, and was not checked to its end", s.Source(), parse.Size(parse.MaxWhole)), "give its documents in files of their own")
 	}
@@ -62,8 +60,6 @@ type fault struct {
 	language, why string
 	// line is where it is not valid; 0 if it is. document is the line at which that document begins.
 	line, document int
-	// unfinished is the kind of an object that lacks its containers.
-	unfinished string
 }
 
 // whole parses the text that is being read, once, as YAML.
@@ -97,9 +93,6 @@ func (s *reading) fault() fault {
 		last := parse.YAMLMapping(n)["apiVersion"] != nil
 		if why, line := rejected(n, nil, last); line > 0 && (f.line == 0 || line < f.line) {
 			f.why, f.line = why, line
-		}
-		if kind := unfinished(n); kind != "" && f.unfinished == "" {
-			f.unfinished, f.document = kind, n.Line
 		}
 	}
 	if f.line > 0 {
@@ -165,26 +158,8 @@ func rejected(n *yaml.Node, above []*yaml.Node, last bool) (why string, line int
 	return "", 0
 }
 
-// unfinished is the kind of an object that needs containers and has none; empty if that is not so.
-func unfinished(n *yaml.Node) string {
-	m := parse.YAMLMapping(n)
-	if kind := parse.YAMLText(m["kind"]); kind != "TrainJob" && m["apiVersion"] != nil && workload.MatchString("kind: "+kind) && !hasKey(n, "containers") {
-		return kind
-	}
-	return ""
-}
-
 // workload is the line of an object's kind that has containers.
 var workload = lazy.New(`^kind: *["']?(?:Pod|Deployment|StatefulSet|DaemonSet|ReplicaSet|LeaderWorkerSet|\w*Job)\b`)
-
-func hasKey(n *yaml.Node, key string) bool {
-	for i, child := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Value == key || hasKey(child, key) {
-			return true
-		}
-	}
-	return false
-}
 
 // objectKind takes Kubernetes objects that hold no containers, as services and config maps
 // do: they stand beside a job's pods, and there is nothing in them to judge.

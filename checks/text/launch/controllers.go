@@ -3,11 +3,9 @@ package launch
 import (
 	_ "embed"
 	"strings"
-	"sync"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 //go:embed controllers.yaml
@@ -19,18 +17,13 @@ type controller struct {
 	Supplies            []string
 }
 
-var controllers = sync.OnceValue(func() (rows []controller) {
-	if err := yaml.Unmarshal(controllersYAML, &rows); err != nil {
-		panic(err) // It is part of the program, and a test reads it.
-	}
-	return rows
-})
+var controllers = lazy.Table[[]controller](controllersYAML)
 
 // complete notes what of a container the controller of its object may set that the file does not state.
 func complete(l *facts.Launch, apiVersion, kind string, inPod bool) {
 	supplies, by := []string{"shm_bytes", "mounts", "cap_add"}, "set by the controller of "+kind // Where nothing is known of it.
 	group, _, _ := strings.Cut(apiVersion, "/")
-	for _, c := range controllers() {
+	for _, c := range *controllers() {
 		if c.Group == group {
 			supplies, by = c.Supplies, "set by "+c.Name
 		}

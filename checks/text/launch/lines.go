@@ -17,7 +17,7 @@ import (
 func commandKind(s *reading) *parse.Kind {
 	return &parse.Kind{
 		Name: "command-line", Title: "How a container or a job is started", Gives: []string{"launches", "env"},
-		Anchors: programs().anchors(), Commands: append(slices.Collect(maps.Keys(programs().byName)), "python", "python3"),
+		Anchors: programs().anchors(), Commands: append(slices.Collect(maps.Keys(byName())), "python", "python3"),
 		Begins: func(in *parse.Lines) bool {
 			_, text, _ := firstLine(in)
 			return startsLaunch(text)

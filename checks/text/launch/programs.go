@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/shell"
 )
@@ -29,24 +27,23 @@ type family struct {
 type programTable struct {
 	Programs []family
 	Ranks    map[string]string
-	byName   map[string]*family
 }
 
-var programs = sync.OnceValue(func() *programTable {
-	table := &programTable{byName: map[string]*family{}}
-	if err := yaml.Unmarshal(programsYAML, table); err != nil {
-		panic(err) // It is part of the program, and a test reads it.
-	}
-	for i := range table.Programs {
-		for _, name := range table.Programs[i].Programs {
-			table.byName[name] = &table.Programs[i]
+var programs = lazy.Table[programTable](programsYAML)
+
+// byName are the families by the names of their programs.
+var byName = sync.OnceValue(func() map[string]*family {
+	all := map[string]*family{}
+	for i, f := range programs().Programs {
+		for _, name := range f.Programs {
+			all[name] = &programs().Programs[i]
 		}
 	}
-	return table
+	return all
 })
 
 // familyOf is the family of a program; an empty one if it is of none.
-func familyOf(program string) *family { return cmp.Or(programs().byName[baseName(program)], &family{}) }
+func familyOf(program string) *family { return cmp.Or(byName()[baseName(program)], &family{}) }
 
 // setByRanks is what an option or a variable sets by which a program is told how many ranks to run, or on what.
 func (f *family) setByRanks(name, value string) string {

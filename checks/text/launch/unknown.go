@@ -5,7 +5,6 @@ import (
 	"path"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -155,9 +154,14 @@ func standsForOptions(words []string) bool {
 	return len(words) > 1 && shell.Refers(words[0]) && (optionsVariable(words[0]) || !imageName.MatchString(words[0]))
 }
 
-// variables returns what a script's variables are before a line: those that it assigns, and those of Slurm.
+// variables returns what a script's variables are before a line. Those that Slurm sets are not known.
 func (s *reading) variables(line int) shell.Lookup {
-	return s.script().At(line).Or(s.ofSlurm)
+	return s.script().At(line).Or(func(name string) (string, shell.State) {
+		if strings.HasPrefix(name, "SLURM_") {
+			return "", shell.Unknown
+		}
+		return "", shell.Unset
+	})
 }
 
 func (s *reading) script() *shell.Variables {
@@ -165,29 +169,6 @@ func (s *reading) script() *shell.Variables {
 		s.assigned.source, s.assigned.script = s.Source(), shell.ReadVariables(s.Text())
 	}
 	return s.assigned.script
-}
-
-// slurmSets are what Slurm tells a batch script in variables (sbatch(1), OUTPUT ENVIRONMENT VARIABLES).
-var slurmSets = map[string]string{
-	"SLURM_NNODES": "nodes", "SLURM_JOB_NUM_NODES": "nodes", "SLURM_GPUS_ON_NODE": "gpus", "SLURM_GPUS_PER_NODE": "gpus", "SLURM_NTASKS_PER_NODE": "tasks",
-}
-
-// ofSlurm is the value of a variable that Slurm sets from what the header of the script asks for.
-func (s *reading) ofSlurm(name string) (string, shell.State) {
-	part := slurmSets[name]
-	if part == "" {
-		return "", shell.Unset
-	}
-	for _, l := range slices.Backward(s.Facts.Launches) {
-		if l.Source != s.Source() || l.Kind != "slurm" || len(l.Command) > 0 {
-			continue
-		}
-		n := map[string]*int{"nodes": l.Nodes, "gpus": l.GPUs, "tasks": l.Tasks}[part]
-		if n != nil && *n > 0 && l.Unknown[part] == "" {
-			return strconv.Itoa(*n), shell.Known
-		}
-	}
-	return "", shell.Unknown
 }
 
 // isDockerfile reports whether all of the text is a Dockerfile, by its name.

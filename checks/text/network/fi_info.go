@@ -16,21 +16,16 @@ var fiInfoKind = &parse.Kind{
 	Begins: func(in *parse.Lines) bool {
 		next := in.Ahead(2)
 		first := next[0].Text
-		return fiInfoError.MatchString(first) || in.After("fi_info") && fiInfoBareError.MatchString(first) ||
-			in.After("fi_info -l") && fiInfoListed.MatchString(first) ||
+		return fiInfoError.MatchString(first) ||
 			fiInfoProvider.MatchString(first) && (in.After("fi_info") || len(next) == 2 && fiInfoItem.MatchString(next[1].Text))
 	},
 	Read: func(s *parse.Sink, in *parse.Lines) {
-		listed := in.After("fi_info -l")
-		for _, l := range in.While(func(l parse.Line) bool { return fiInfoBelongs(l.Text, listed) || fiInfoBareError.MatchString(l.Text) }) {
+		for _, l := range in.While(fiInfoBelongs) {
 			nics := s.NICs()
 			if nics.Providers == nil {
 				nics.Providers = []string{}
 			}
 			m := fiInfoProvider.FindStringSubmatch(l.Text)
-			if m == nil && listed {
-				m = fiInfoListed.FindStringSubmatch(l.Text)
-			}
 			if m != nil && len(nics.Providers) < maxInterfaces && !slices.Contains(nics.Providers, m[1]) {
 				nics.Providers = append(nics.Providers, m[1])
 			}
@@ -40,13 +35,11 @@ var fiInfoKind = &parse.Kind{
 }
 
 var (
-	fiInfoProvider  = lazy.New(`^\s*provider: ([\w;-]{1,40})\s*$`)
-	fiInfoListed    = lazy.New(`^([a-z][\w;-]{1,40}):\s*$`)
-	fiInfoItem      = lazy.New(`^\s+(?:fabric|domain|version|type|protocol): ?\S*`)
-	fiInfoError     = lazy.New(`^\s*fi_getinfo: (-\d{1,5})\b ?\(?([^)]*)\)?\s*$`)
-	fiInfoBareError = lazy.New(`^-61\s*$`)
+	fiInfoProvider = lazy.New(`^\s*provider: ([\w;-]{1,40})\s*$`)
+	fiInfoItem     = lazy.New(`^\s+(?:fabric|domain|version|type|protocol): ?\S*`)
+	fiInfoError    = lazy.New(`^\s*fi_getinfo: (-\d{1,5})\b ?\(?([^)]*)\)?\s*$`)
 )
 
-func fiInfoBelongs(line string, listed bool) bool {
-	return fiInfoProvider.MatchString(line) || fiInfoItem.MatchString(line) || fiInfoError.MatchString(line) || listed && fiInfoListed.MatchString(line)
+func fiInfoBelongs(l parse.Line) bool {
+	return fiInfoProvider.MatchString(l.Text) || fiInfoItem.MatchString(l.Text) || fiInfoError.MatchString(l.Text)
 }

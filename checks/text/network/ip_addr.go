@@ -11,7 +11,7 @@ import (
 )
 
 // ipAddrKind is the output of "ip addr" and "ip link" of iproute2 (ip/ipaddress.c: print_linkinfo, print_addrinfo),
-// also that of -o, of -d and of grep.
+// also that of -o and of grep.
 var ipAddrKind = &parse.Kind{
 	Name: "ip-addr", Title: "Network interfaces, from ip addr or ip link", Command: "ip addr", Gives: []string{"nics"},
 	Anchors:  []string{"> mtu ", "inet ", "inet6 "},
@@ -34,8 +34,6 @@ var (
 	ipAddrLabelled = lazy.New(`^\s*inet ([\d.]+/\d{1,2}) .*\bscope \w+ (?:(?:secondary|dynamic|noprefixroute|deprecated|tentative) )*([A-Za-z][\w.-]*)(?::\w+)?\s*$`)
 	// ipAddrInet is an address below its interface.
 	ipAddrInet = lazy.New(`^\s*inet6? ([0-9A-Fa-f.:]+/\d{1,3})(?:\s|$)`)
-	// ipAddrPeer is a point-to-point address: "inet 10.8.0.2 peer 10.8.0.1/32".
-	ipAddrPeer = lazy.New(`^\s*inet6? ([0-9A-Fa-f.:]+) peer `)
 	// ipAddrLink is the line of the hardware address.
 	ipAddrLink = lazy.New(`(?:^|\\)\s*link/(\S+)`)
 	ipAddrMTU  = lazy.New(`\bmtu (\d{2,6})\b`)
@@ -46,7 +44,7 @@ var (
 
 func ipAddrBelongs(l parse.Line) bool {
 	return ipAddrHead.MatchString(l.Text) || ipAddrOneLine.MatchString(l.Text) || ipAddrInet.MatchString(l.Text) ||
-		ipAddrPeer.MatchString(l.Text) || ipAddrDetail.MatchString(l.Text) || strings.HasPrefix(strings.TrimSpace(l.Text), "link/")
+		ipAddrDetail.MatchString(l.Text) || strings.HasPrefix(strings.TrimSpace(l.Text), "link/")
 }
 
 // ipAddrLine reads one line that belongs to the interface current, and returns
@@ -81,15 +79,8 @@ func ipAddrLine(s *parse.Sink, current string, l parse.Line) string {
 	n := interfaceNamed(s, current, l)
 	if m := ipAddrInet.FindStringSubmatch(l.Text); m != nil {
 		addAddress(n, m[1])
-	} else if m := ipAddrPeer.FindStringSubmatch(l.Text); m != nil {
-		addAddress(n, m[1]+"/32")
-		n.Kind = "tunnel"
 	} else if m := ipAddrLink.FindStringSubmatch(l.Text); m != nil {
 		ipAddrKindOf(n, m[1])
-	} else if words := strings.Fields(l.Text); len(words) > 0 {
-		if kind := ipAddrDetails[words[0]]; kind != "" {
-			n.Kind = kind
-		}
 	}
 	return current
 }
@@ -122,11 +113,6 @@ func ipAddrKindOf(n *facts.Interface, hardware string) {
 	case hardware == "none" || hardware == "ppp" || hardware == "sit" || hardware == "gre" || strings.HasPrefix(hardware, "ipip") || strings.HasPrefix(hardware, "tunnel") || strings.HasPrefix(hardware, "gre"):
 		n.Kind = "tunnel"
 	}
-}
-
-// ipAddrDetails are the words by which -d names an interface's kind.
-var ipAddrDetails = map[string]string{
-	"bridge": "bridge", "bond": "bond", "veth": "veth", "vxlan": "tunnel", "tun": "tunnel", "vlan": "vlan", "dummy": "other",
 }
 
 // ipBriefKind is the output of "ip -br addr" and "ip -br link".

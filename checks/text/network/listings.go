@@ -171,7 +171,7 @@ func (r *ports) takeOfPort(name, value string, l parse.Line) {
 	setField(r.begin(l), name, value)
 }
 
-// setField enters a value of a port, by its name in any of the tools and in sysfs. It is false for another name.
+// setField enters a value of a port, by its name in any of the tools. It is false for another name.
 func setField(p *facts.RDMAPort, name, value string) bool {
 	switch strings.ToLower(strings.ReplaceAll(name, "_", " ")) {
 	case "state":

@@ -22,7 +22,6 @@ func New(*parse.Sink) parse.Family {
 		lsmodPromptKind,
 		mlnxQoSKind,
 		gdscheckKind,
-		ibSysfsKind, ibSysfsCatKind,
 		ipAddrKind, ipBriefKind, ethtoolKind, bondingKind, fiInfoKind,
 		(&pings{arrived: map[string]int{}, lost: map[string]int{}}).kind(),
 	}}
