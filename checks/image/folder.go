@@ -38,7 +38,7 @@ func (s *scanner) folder(ctx context.Context, root *os.Root) (*Image, error) {
 			return s.add(l, e, nil)
 		}
 		defer f.Close() //nolint:errcheck // It was only read.
-		return s.add(l, e, &boundedReader{ctx: ctx, from: io.LimitReader(f, e.size), check: s.budget.take})
+		return s.add(l, e, &countingReader{ctx: ctx, from: io.LimitReader(f, e.size), check: s.budget.take})
 	})
 	if err != nil {
 		return nil, err

@@ -51,15 +51,22 @@ type Limits struct {
 	Bytes int64
 	// Kept is how much of them is kept in memory.
 	Kept int64
+	// Free is how much of a layer is unpacked however small the layer is; beyond it, a
+	// layer may have maxRatio times its size.
+	Free int64
 }
 
 // DefaultLimits are far above those of images that exist: 200,000 files and 30 GB are large.
-var DefaultLimits = Limits{Entries: 4_000_000, Bytes: 256 << 30, Kept: 96 << 20}
+var DefaultLimits = Limits{Entries: 4_000_000, Bytes: 256 << 30, Kept: 96 << 20, Free: 2 << 30}
+
+// maxRatio is how many times its size a layer is unpacked to at most: gzip reaches 1030, libraries 10.
+const maxRatio = 200
 
 // The errors for which there is a hint.
 var (
 	ErrNotImage  = errors.New("not a container image")
 	ErrTooLarge  = errors.New("the image is larger than the limit")
+	ErrBomb      = errors.New("a layer is unpacked to more than 200 times its size")
 	ErrEncrypted = errors.New("the layer is encrypted")
 	ErrSeveral   = errors.New("it holds several images")
 	ErrPlatform  = errors.New("it holds no image")
@@ -278,4 +285,11 @@ func (b *budget) keep(n int) error {
 
 func (b *budget) take(n int64) error {
 	return spend(&b.bytes, n, b.limits.Bytes, 1<<30, "GiB unpacked")
+}
+
+func (b *budget) ratio(unpacked, packed int64) error {
+	if unpacked > b.limits.Free && unpacked-b.limits.Free > maxRatio*packed {
+		return ErrBomb
+	}
+	return nil
 }

@@ -221,6 +221,7 @@ func TestLimits(t *testing.T) {
 		"kept":    {layer: tarOf(t, many...), change: func(l *image.Limits) { l.Kept = 100_000 }, want: image.ErrTooLarge},
 		"folders": {layer: tarOf(t, imagetest.File{Name: strings.Repeat("a/", 1000) + "libcuda.so.1"}), change: func(l *image.Limits) { l.Kept = 100_000 }, want: image.ErrTooLarge},
 		"bytes":   {layer: checktest.Gzip(zeros), change: func(l *image.Limits) { l.Bytes = 32 << 20 }, want: image.ErrTooLarge},
+		"bomb":    {layer: checktest.Gzip(zeros), change: func(l *image.Limits) { l.Free = 1 << 20 }, want: image.ErrBomb},
 		"sparse":  {layer: sparse(t), change: func(l *image.Limits) { l.Bytes = 1 << 30 }, want: image.ErrTooLarge},
 		"none":    {layer: checktest.Gzip(zeros), change: func(*image.Limits) {}},
 	} {
@@ -321,7 +322,7 @@ func FuzzLayer(f *testing.F) {
 	f.Add(checktest.Gzip(tarOf(f, small.Layers[1].Files...)))
 	f.Add(tarOf(f, imagetest.File{Name: "usr/.wh..wh..opq"}, imagetest.File{Name: "usr/.wh.lib"}, imagetest.File{Name: "usr/lib", Target: "../usr/lib"}))
 	f.Add(sparse(f))
-	limits := image.Limits{Entries: 1000, Bytes: 4 << 20, Kept: 1 << 20}
+	limits := image.Limits{Entries: 1000, Bytes: 4 << 20, Kept: 1 << 20, Free: 4 << 20}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		img, err := image.Open(t.Context(), layout(t, raw), true, image.Options{Limits: limits})
 		if err != nil {

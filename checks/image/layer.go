@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/host"
@@ -54,13 +56,16 @@ const copyBytes = 256 << 10
 
 // archive reads a layer to its end: for the checksum of the packing and for the digest.
 func (s *scanner) archive(ctx context.Context, r io.Reader) (*layer, error) {
-	packed := &boundedReader{ctx: ctx, from: r}
+	packed := &countingReader{ctx: ctx, from: r}
 	plain, err := decompress(packed)
 	if err != nil {
 		return nil, err
 	}
 	defer plain.Close() //nolint:errcheck // It was only read.
-	unpacked := &boundedReader{ctx: ctx, from: plain, check: s.budget.take}
+	unpacked := &countingReader{ctx: ctx, from: plain}
+	unpacked.check = func(n int64) error {
+		return cmp.Or(s.budget.take(n), s.budget.ratio(unpacked.n.Load(), packed.n.Load()))
+	}
 	l, err := s.tar(ctx, unpacked)
 	if err != nil {
 		return nil, err
@@ -120,7 +125,7 @@ func (s *scanner) tar(ctx context.Context, r io.Reader) (*layer, error) {
 			return nil, err
 		}
 		// A sparse file has more bytes than its archive: they are counted once more.
-		content := &boundedReader{ctx: ctx, from: members, check: s.budget.take}
+		content := &countingReader{ctx: ctx, from: members, check: s.budget.take}
 		if err := s.add(l, e, content); err != nil {
 			return nil, err
 		}
@@ -231,18 +236,20 @@ func readLibrary(e *entry, base string, r io.Reader) error {
 	return err
 }
 
-// boundedReader ends with its context, and where check refuses how much was read.
-type boundedReader struct {
+// countingReader counts what is read, and ends with its context.
+type countingReader struct {
 	ctx   context.Context
 	from  io.Reader
+	n     atomic.Int64 // A decoder may read ahead.
 	check func(n int64) error
 }
 
-func (c *boundedReader) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	if c.ctx.Err() != nil {
 		return 0, context.Cause(c.ctx)
 	}
 	n, err := c.from.Read(p)
+	c.n.Add(int64(n))
 	if c.check != nil {
 		if tooMuch := c.check(int64(n)); tooMuch != nil {
 			return 0, tooMuch

@@ -187,6 +187,7 @@ var imageHints = []imageHint{
 	{image.ErrSeveral, "save one image: skopeo copy docker://REF oci-archive:image.tar"},
 	{image.ErrEncrypted, "decrypt it first: skopeo copy --decryption-key KEY SOURCE oci-archive:image.tar"},
 	{image.ErrTooLarge, "unpack it, and examine the root folder; --max-bytes of gpudoctor check sets another limit"},
+	{image.ErrBomb, "no image of libraries is compressed like that: check where it comes from"},
 	{errImageDeadline, "--deadline sets another limit"},
 	{fs.ErrPermission, makeReadable},
 	{fs.ErrNotExist, takesImages + "; one in a registry is named with its host: docker.io/library/ubuntu:22.04"},
