@@ -14,7 +14,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -33,8 +32,6 @@ type Document struct {
 	RulesDigest Digest `json:"rules_digest,omitempty"`
 	// Sources are what was examined: "this machine", or the files that were given.
 	Sources []string `json:"sources"`
-	// Settings are the flags set in configuration files; absent if there are none.
-	Settings []settings.Setting `json:"settings,omitempty"`
 	Profile  rules.Profile      `json:"profile"` // The profile that the machine was judged for.
 	FailOn   Threshold          `json:"fail_on"` // The lowest severity that makes the exit code 1.
 	Host     Host               `json:"host"`    // A summary of the machine.
@@ -203,7 +200,6 @@ type Input struct {
 	// Folder is what the names of the texts are relative to, if one folder was given.
 	Folder   string
 	Rules    []rules.Rule
-	Settings []settings.Setting
 	Facts    *facts.Facts
 	// Verdict is what the rules say, and Waiving what waivers make of it, if there are any.
 	Verdict  rules.Result
@@ -225,7 +221,6 @@ func New(in Input) *Document {
 		Schema:        Schema,
 		Version:       in.Version,
 		RulesDigest:   in.RulesDigest,
-		Settings:      in.Settings,
 		Sources:       in.Sources,
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,
