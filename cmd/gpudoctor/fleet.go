@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -93,8 +92,7 @@ func fleetOutputs(c *cli.Context, paths []string) ([]output, error) {
 			return nil, complaint.UnknownName("value of --format:", o.format.Name, fleet.Formats(), "fleet writes: "+join(fleet.Formats()))
 		}
 	}
-	inputs := lines.Map(paths, func(p string) input { return input{name: p, stdin: c.App.Reader} })
-	return all, apart(filesOf(all), inputs, c.App.Writer)
+	return all, apart(c.App, filesOf(all), paths...)
 }
 
 // judgeNode judges a recording, texts or a folder of these, as check --from does.
