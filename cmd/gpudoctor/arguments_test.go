@@ -208,7 +208,7 @@ func TestArrange(t *testing.T) {
 		{"help nonsense", "-- nonsense"},
 		{"", ""},
 	} {
-		got, err := arrange(testApp(), append([]string{"gpudoctor"}, strings.Fields(tt.in)...))
+		got, err := arrange(t.Context(), testApp(), append([]string{"gpudoctor"}, strings.Fields(tt.in)...))
 		expect.That(t, err == nil, "%s: %v", tt.in, err)
 		expect.Equal(t, tt.want, strings.Join(got[1:], " "), "%s", tt.in)
 	}
@@ -223,13 +223,13 @@ func FuzzArrange(f *testing.F) {
 		app := testApp()
 		args := append([]string{"gpudoctor"}, strings.Split(line, "\n")...)
 		complete(app, args[1:])
-		once, err := arrange(app, args)
+		once, err := arrange(t.Context(), app, args)
 		if err != nil {
 			var h complaint.Error
 			expect.That(t, errors.As(err, &h) && len(h.Hints) > 0, "an error without a hint: %v", err)
 			return
 		}
-		twice, err := arrange(app, once)
+		twice, err := arrange(t.Context(), app, once)
 		expect.That(t, err == nil && slices.Equal(once, twice), "%q becomes %q, and that %q: %v", args, once, twice, err)
 	})
 }
@@ -278,7 +278,7 @@ func TestUnknownFlag(t *testing.T) {
 		"facts --format json":  "unknown flag --format|gpudoctor facts --help lists the flags",
 		"-v":                   "unknown flag -v|gpudoctor --help lists the flags",
 	} {
-		_, err := arrange(testApp(), append([]string{"gpudoctor"}, strings.Fields(line)...))
+		_, err := arrange(t.Context(), testApp(), append([]string{"gpudoctor"}, strings.Fields(line)...))
 		h, _ := errors.AsType[complaint.Error](err)
 		expect.Equal(t, want, strings.Join(append([]string{fmt.Sprint(err)}, h.Hints...), "|"), "%s", line)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
-	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/checks/text"
@@ -22,7 +21,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -64,7 +62,7 @@ var (
 	}
 	verboseFlag = &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, DisableDefaultText: true, Usage: "also show evidence, all transfers and what was not judged"}
 	quietFlag   = &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, DisableDefaultText: true, Usage: "print only what makes the exit code nonzero"}
-	waiveFlag   = &cli.StringFlag{Name: "waive", EnvVars: []string{"GPUDOCTOR_WAIVE"}, Usage: "`FILE`: accept the findings that this file waives"}
+	waiveFlag   = &cli.StringFlag{Name: "waive", Usage: "`FILE`: accept the findings that this file waives"}
 	policyFlag  = &cli.StringFlag{
 		Name: "policy", EnvVars: []string{"GPUDOCTOR_POLICY"},
 		Usage: "`DIR`: add rules (*.rego) and remedies (*.yaml)",
@@ -104,12 +102,9 @@ func judgingFlags() []cli.Flag {
 			Name: "fail-on", Value: string(rules.High), EnvVars: []string{"GPUDOCTOR_FAIL_ON"},
 			Usage: "`SEV`: lowest severity for exit code 1: critical to info, or none",
 		},
-		&cli.BoolFlag{
-			Name: "strict", DisableDefaultText: true, EnvVars: []string{"GPUDOCTOR_STRICT"},
-			Usage: "exit with code 3 if anything could not be examined",
-		},
+		&cli.BoolFlag{Name: "strict", DisableDefaultText: true, Usage: "exit with code 3 if anything could not be examined"},
 		&cli.StringSliceFlag{Name: "only", Usage: "`IDS`: apply only these rules (comma-separated)"},
-		&cli.StringSliceFlag{Name: "skip", EnvVars: []string{"GPUDOCTOR_SKIP"}, Usage: "`IDS`: skip these rules"},
+		&cli.StringSliceFlag{Name: "skip", Usage: "`IDS`: skip these rules"},
 		policyFlag,
 		waiveFlag,
 		redactFlag, noRedactFlag,
@@ -143,12 +138,12 @@ func runRequest(c *cli.Context, r request) error {
 	if r.profile == rules.Launch && redact == redactFiles {
 		redact = redactSecrets // The names are those of the reader's own repository.
 	}
-	if r.waive != "" {
-		r.waivers, err = files.Within(c.Context, deadline.Silence, func() ([]waivers.Waiver, error) { return waivers.Load(r.waive) })
-		if err != nil {
-			return err
-		}
+	set := settingsOf(c.App)
+	if r.waivers, err = readWaivers(c.Context, set, r.waive); err != nil {
+		return err
 	}
+	tellSettings(set, s.Quiet)
+	r.settings = set.All
 	p := newProgress(s.Quiet, r.options.Whole)
 	defer p.Done()
 	r.options.Progress = p.Step

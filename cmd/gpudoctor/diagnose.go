@@ -20,6 +20,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -45,6 +46,8 @@ type request struct {
 	waivers []waivers.Waiver
 	// baseline is an earlier report that the new one is compared with; nil for none.
 	baseline *compare.Input
+	// settings are what files set of it.
+	settings []settings.Setting
 	// again is what a command has to repeat to judge the same things again.
 	again remedies.Recheck
 }
@@ -129,7 +132,7 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 		Probed: r.probed(), TextsOnly: g.textsOnly, Rules: known.rules.Rules(),
 		Version: version, RulesDigest: rulesDigest(), Sources: r.source.names(), Profile: r.profile, FailOn: r.failOn, Strict: r.strict, Only: only,
 		Facts: f, Verdict: *verdict, Waiving: waiving, Advice: ranking.Advice, Withheld: ranking.Withheld, Recheck: r.again, Timing: timing,
-		Folder: r.source.folder(), Parts: parts,
+		Settings: r.settings, Folder: r.source.folder(), Parts: parts,
 	}), g.err
 }
 

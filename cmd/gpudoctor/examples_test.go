@@ -258,7 +258,7 @@ func TestSlurmBatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSlurm(t, false, tt.faults)
 			expect.NoError(t, os.WriteFile(filepath.Join(s.folder, "train.sbatch"), []byte(example), 0o600))
-			settings := fmt.Sprintf("export GPUDOCTOR_SKIP=%s\n", strings.Join(surroundings, ","))
+			settings := fmt.Sprintf("echo 'skip: [%s]' >.gpudoctor.yaml\n", strings.Join(surroundings, ", "))
 			out := s.run(t, settings+"sbatch --gpus-per-node=2 "+s.folder+"/train.sbatch; for i in {1..300}; do squeue --noheader | grep -q . || break; sleep 0.1; done; "+
 				"scontrol show job 1 | grep -o ' ExitCode=.*'; head -v -n 100 gpudoctor-1-*.txt slurm-1.out")
 			expect.That(t, strings.Contains(out, fmt.Sprintf(" ExitCode=%d:0\n", tt.code)) && strings.Count(out, "torchrun of node") == tt.started, "the exit code or the number of ranks is wrong")
@@ -291,7 +291,7 @@ func TestSlurmFleet(t *testing.T) {
 	s := newSlurm(t, false, map[string]string{"node2": fault("zeros"), "node4": fault("hang-init"), "node6": "exit 2"})
 	s.nodes = "8"
 	expect.NoError(t, os.WriteFile(filepath.Join(s.folder, "fleet.sbatch"), []byte(example), 0o600))
-	settings := fmt.Sprintf("export GPUDOCTOR_SKIP=%s\n", strings.Join(surroundings, ","))
+	settings := fmt.Sprintf("echo 'skip: [%s]' >.gpudoctor.yaml\n", strings.Join(surroundings, ", "))
 	out := s.run(t, settings+"sbatch --gpus-per-node=2 "+s.folder+"/fleet.sbatch; for i in {1..1500}; do squeue --noheader | grep -q . || break; sleep 0.1; done; cat slurm-1.out")
 	said := strings.Join(strings.Fields(out), " ")
 	for _, says := range []string{"8 nodes: 2 with findings, 5 healthy, 1 without a report", "on 1 of 7 nodes node1 ", "on 1 of 7 nodes node3 ", "No report node5"} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -235,8 +236,8 @@ func usageError(c *cli.Context, err error, _ bool) error {
 var badValue = lazy.New(`^invalid (?:boolean )?value (".*") for (?:flag )?-([a-z-]+): `)
 
 // arrange puts flags before words, so that they may be typed in any order.
-// "help COMMAND" is "COMMAND --help".
-func arrange(app *cli.App, args []string) ([]string, error) {
+// "help COMMAND" is "COMMAND --help". What files set is added.
+func arrange(ctx context.Context, app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return args, nil
 	}
@@ -244,8 +245,16 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	if len(l.Path) == 1 && l.Path[0].HasName("help") {
 		l = parseLine(app, append(slices.Clone(l.Words), "--help"))
 	}
+	if _, err := l.Arranged(); err != nil { // The command line is at fault before a file is.
+		return nil, err
+	}
+	set, err := addSettings(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	app.Metadata[settingsKey] = set
 	arranged, err := l.Arranged()
-	return append([]string{args[0]}, arranged...), err
+	return append([]string{args[0]}, arranged...), explained(err, set)
 }
 
 // refused is what is wrong with a command line in itself: an argument of a command that says nothing of

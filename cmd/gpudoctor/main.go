@@ -77,11 +77,15 @@ func runLine(ctx context.Context, app *cli.App, args []string) error {
 	if len(args) > 2 && args[1] == completeQuestion {
 		return stdio.WriteText(app.Writer, complete(app, args[2:]))
 	}
-	arranged, err := arrange(app, args)
+	arranged, err := arrange(ctx, app, args)
 	if err != nil {
 		return err
 	}
-	return app.RunContext(ctx, arranged)
+	err = app.RunContext(ctx, arranged)
+	if _, ok := errors.AsType[verdictError](err); ok {
+		return err
+	}
+	return explained(err, settingsOf(app))
 }
 
 // ignoreEmptyVariables takes a variable that is set to nothing, as CI systems
@@ -103,6 +107,7 @@ func newApp(stdout io.Writer) *cli.App {
 		Name:                      "gpudoctor",
 		Usage:                     "diagnose communication between the GPUs of a machine",
 		Version:                   version,
+		Metadata:                  map[string]any{},
 		Writer:                    stdout,
 		ErrWriter:                 io.Discard, // Errors are told once, in run.
 		DisableSliceFlagSeparator: true,       // A file's name may hold a comma.

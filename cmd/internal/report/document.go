@@ -14,6 +14,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/apply"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/area"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/waivers"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -31,10 +32,12 @@ type Document struct {
 	// RulesDigest names the built-in rules, tables, messages and remedies: it differs where any of them differs.
 	RulesDigest Digest `json:"rules_digest,omitempty"`
 	// Sources are what was examined: "this machine", or the files that were given.
-	Sources []string      `json:"sources"`
-	Profile rules.Profile `json:"profile"` // The profile that the machine was judged for.
-	FailOn  Threshold     `json:"fail_on"` // The lowest severity that makes the exit code 1.
-	Host    Host          `json:"host"`    // A summary of the machine.
+	Sources []string `json:"sources"`
+	// Settings are the flags set in configuration files; absent if there are none.
+	Settings []settings.Setting `json:"settings,omitempty"`
+	Profile  rules.Profile      `json:"profile"` // The profile that the machine was judged for.
+	FailOn   Threshold          `json:"fail_on"` // The lowest severity that makes the exit code 1.
+	Host     Host               `json:"host"`    // A summary of the machine.
 	// Traits are the versions, firmware and settings by which gpudoctor fleet compares this machine with
 	// others, by name; what is not known is left out.
 	Traits  map[string]string `json:"traits,omitempty"`
@@ -198,9 +201,10 @@ type Input struct {
 	Probed      bool     // The probe was requested in this run.
 	TextsOnly   bool     // No machine was examined, live or recorded.
 	// Folder is what the names of the texts are relative to, if one folder was given.
-	Folder string
-	Rules  []rules.Rule
-	Facts  *facts.Facts
+	Folder   string
+	Rules    []rules.Rule
+	Settings []settings.Setting
+	Facts    *facts.Facts
 	// Verdict is what the rules say, and Waiving what waivers make of it, if there are any.
 	Verdict  rules.Result
 	Waiving  *waivers.Result
@@ -221,6 +225,7 @@ func New(in Input) *Document {
 		Schema:        Schema,
 		Version:       in.Version,
 		RulesDigest:   in.RulesDigest,
+		Settings:      in.Settings,
 		Sources:       in.Sources,
 		Profile:       in.Profile,
 		FailOn:        in.FailOn,

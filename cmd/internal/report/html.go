@@ -16,6 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/topology"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -93,6 +94,7 @@ func (v *view) Examined() []pageList {
 	texts := lines.Map(v.Texts, func(t facts.Text) pair { return pair{t.Name, recognised(t)} })
 	wanted := lines.Map(v.Wanted, func(w Wanted) pair { return pair{w.Send, "to decide " + strings.Join(w.Settles, ", ")} })
 	notApplicable := lines.Map(slices.Sorted(maps.Keys(v.NotApplicable)), func(id string) pair { return pair{id, v.NotApplicable[id]} })
+	set := lines.Map(v.Settings, func(s settings.Setting) pair { return pair{s.Place(), s.Key + ": " + strings.Join(s.Values, ", ")} })
 	notRead := lines.Map(v.Unknown, func(u facts.Unknown) pair {
 		return pair{strings.TrimSuffix(u.Section+"."+u.Fact, "."), u.Reason + after(behind(" (", u.Hint), ")")}
 	})
@@ -105,6 +107,7 @@ func (v *view) Examined() []pageList {
 		{Title: "Facts that could not be read", Rows: commonest(notRead), Detail: true},
 		{Title: "Rules that do not apply", Rows: commonest(notApplicable), Detail: true},
 		{Title: "Rules that passed", Rows: []alike{{Names: v.Passed}}, Detail: true},
+		{Title: "Set in files", Rows: together(set), Detail: true},
 	}
 	return slices.DeleteFunc(all, func(l pageList) bool { return l.Count() == 0 })
 }

@@ -2,12 +2,8 @@
 package waivers
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +13,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/settings"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -244,99 +241,67 @@ const required = 3
 // example is the hint for an entry that lacks something.
 const example = `an entry has rule, reason and expires, and may have subject, path, object and owner: {rule: acs-redirect, reason: "fixed in May", expires: 2027-05-31}`
 
-// maxBytes is the size of the largest file that is read: a waiver has some 200 bytes.
-const maxBytes = 64 << 10
-
-// takes is the hint for what is no file of waivers.
-const takes = "--waive takes a file with the key waivers, and a list of waivers below it"
-
 // Load reads a file of waivers, which holds nothing else.
 func Load(file string) ([]Waiver, error) {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-	case !info.Mode().IsRegular():
-		err = errors.New("not a regular file")
-	case info.Size() > maxBytes:
-		err = fmt.Errorf("larger than %d KiB", maxBytes>>10)
-	}
-	var raw []byte
-	if err == nil {
-		raw, err = os.ReadFile(file)
-	}
+	raw, err := settings.Read(file)
 	if err != nil {
-		return nil, complaint.Hinted(fmt.Errorf("%s: %w", file, complaint.Bare(err)), takes)
+		return nil, err
 	}
-	return parse(file, raw)
-}
-
-// parse reads the text of a file.
-func parse(file string, raw []byte) ([]Waiver, error) {
-	var doc yaml.Node
-	decoder := yaml.NewDecoder(bytes.NewReader(raw))
-	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
-		return nil, nil
-	} else if err != nil {
-		return nil, complaint.Hinted(fmt.Errorf("%s: %w", file, err), takes)
-	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, complaint.Hinted(fmt.Errorf("%s: more than one YAML document", file), takes)
-	}
-	root := doc.Content[0]
-	if root.Kind != yaml.MappingNode {
-		return nil, fault(file, root, []string{takes}, "not a key and a list")
+	root, err := settings.Root(file, raw)
+	if root == nil {
+		return nil, err
 	}
 	var list *yaml.Node
-	for pair := range slices.Chunk(root.Content, 2) {
-		if pair[0].Value != "waivers" || list != nil {
-			return nil, fault(file, pair[0], []string{"a file of waivers has the key waivers only"}, "unexpected key %q", pair[0].Value)
+	for i, node := range root.Content {
+		if i%2 == 0 && (node.Value != settings.WaiversKey || i > 0) {
+			return nil, settings.FaultAt(file, node, []string{"a file of waivers has the key " + settings.WaiversKey + " only"}, "unexpected key %q", node.Value)
 		}
-		list = pair[1]
+		list = node
 	}
+	return Parse(file, list)
+}
+
+// Parse reads the list of waivers in a file.
+func Parse(file string, list *yaml.Node) ([]Waiver, error) {
 	switch {
-	case list == nil || list.Tag == "!!null":
+	case list == nil || list.Kind == yaml.ScalarNode && list.Tag == "!!null":
 		return nil, nil
 	case list.Kind != yaml.SequenceNode:
-		return nil, fault(file, list, []string{example}, "waivers is not a list")
+		return nil, settings.FaultAt(file, list, []string{example}, "%s is not a list", settings.WaiversKey)
 	}
-	var all []Waiver
+	all := make([]Waiver, 0, len(list.Content))
 	for _, entry := range list.Content {
 		w, err := parseEntry(file, entry)
 		if err != nil {
 			return nil, err
 		}
 		if i := slices.IndexFunc(all, func(o Waiver) bool { return o.About() == w.About() }); i >= 0 {
-			return nil, fault(file, entry, []string{"remove one of them"}, "%s is waived twice; the first is %s", w.About(), all[i].Place())
+			return nil, settings.FaultAt(file, entry, []string{"remove one of them"}, "%s is waived twice; the first is %s", w.About(), all[i].Place())
 		}
 		all = append(all, w)
 	}
 	return all, nil
 }
 
-// fault is a fault at a line of a file.
-func fault(file string, at *yaml.Node, hints []string, format string, args ...any) error {
-	return complaint.Hinted(fmt.Errorf("%s:%d: %w", file, at.Line, fmt.Errorf(format, args...)), hints...)
-}
-
 // parseEntry reads one waiver.
 func parseEntry(file string, entry *yaml.Node) (w Waiver, err error) {
 	fields := map[string]string{}
 	if err := entry.Decode(&fields); err != nil {
-		return w, fault(file, entry, []string{example}, "the waiver is not a set of keys and texts: %w", err)
+		return w, settings.FaultAt(file, entry, []string{example}, "the waiver is not a set of keys and texts: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(keys, name) {
-			return w, fault(file, entry, complaint.Nearest(name, keys, example)[:1], "unknown key %q", name)
+			return w, settings.FaultAt(file, entry, complaint.Nearest(name, keys, example)[:1], "unknown key %q", name)
 		}
 		fields[name] = strings.TrimSpace(fields[name])
 	}
 	for _, key := range keys[:required] {
 		if fields[key] == "" {
-			return w, fault(file, entry, []string{example}, "the waiver has no %s", key)
+			return w, settings.FaultAt(file, entry, []string{example}, "the waiver has no %s", key)
 		}
 	}
 	if _, err := time.Parse(DateForm, fields["expires"]); err != nil {
-		return w, fault(file, entry, []string{"a date is year, month and day: 2027-05-31"}, "expires: %q is not a date", fields["expires"])
+		return w, settings.FaultAt(file, entry, []string{"a date is year, month and day: 2027-05-31"}, "expires: %q is not a date", fields["expires"])
 	}
 	return Waiver{
 		Rule: fields["rule"], Reason: fields["reason"], Expires: fields["expires"], Subject: fields["subject"], Path: fields["path"], Object: fields["object"],
@@ -351,7 +316,7 @@ func CheckRules(all []Waiver, ids []string) error {
 			continue
 		}
 		hints := complaint.Nearest(w.Rule, ids, "gpudoctor rules list shows the rules")
-		return complaint.Hinted(fmt.Errorf("%s: the waiver names the unknown rule %q", w.Place(), w.Rule), hints...)
+		return settings.Fault(w.File, w.Line, fmt.Errorf("the waiver names the unknown rule %q", w.Rule), hints...)
 	}
 	return nil
 }
