@@ -49,7 +49,7 @@ type candidate struct {
 	remedy Remedy
 	cures  []rules.Finding
 	proof  *Proof
-	cost   *MeasuredCost
+	cost   string // What was measured here; empty if nothing was.
 	score  score
 	filler filler
 	// removal says how the variables that it unsets are removed here.
@@ -320,12 +320,9 @@ func (c *candidate) advice() Advice {
 	r, text := c.remedy, c.filler.text
 	a := Advice{
 		Remedy: r.ID, FormOf: r.FormOf, Title: text(r.Title), Kind: r.Kind, Why: c.why(),
-		Description: text(r.Description), Cost: text(r.Cost), Needs: r.Needs, Risk: r.Risk, Lasts: r.Lasts,
+		Description: text(r.Description), Cost: cmp.Or(c.cost, text(r.Cost)), Needs: r.Needs, Risk: r.Risk, Lasts: r.Lasts,
 		Caution: text(r.Caution), Apply: c.apply.WithForms(), Undo: text(r.Undo), Verify: text(r.Verify),
-		Proof: c.proof, MeasuredCost: c.cost, Links: r.Sources,
-	}
-	if c.cost != nil {
-		a.Cost = c.cost.String()
+		Proof: c.proof, Links: r.Sources,
 	}
 	a.Cures = c.curesOf()
 	return a

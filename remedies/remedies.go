@@ -3,7 +3,6 @@
 package remedies
 
 import (
-	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
@@ -118,20 +117,18 @@ type Advice struct {
 	// Why explains its rank.
 	Why string `json:"why"`
 	// Description, Cost, Needs, Risk, Lasts, Caution, Apply, Undo and Verify
-	// are those of the remedy, with the templates filled.
-	Description string `json:"description"`
-	Cost        string `json:"cost"`
-	Needs       []Need `json:"needs"`
-	Risk        string `json:"risk"`
-	Lasts       string `json:"lasts"`
-	Caution     string `json:"caution,omitempty"`
-	Apply       Apply  `json:"apply"`
-	Undo        string `json:"undo"`
-	Verify      string `json:"verify"`
-	Proof       *Proof `json:"proof,omitempty"`
-	// MeasuredCost is what collectives measured here of the settings that it makes; Cost says it.
-	MeasuredCost *MeasuredCost `json:"measured_cost,omitempty"`
-	Links        []string      `json:"links"`
+	// are those of the remedy, with the templates filled. Cost is what was measured here, if it was.
+	Description string   `json:"description"`
+	Cost        string   `json:"cost"`
+	Needs       []Need   `json:"needs"`
+	Risk        string   `json:"risk"`
+	Lasts       string   `json:"lasts"`
+	Caution     string   `json:"caution,omitempty"`
+	Apply       Apply    `json:"apply"`
+	Undo        string   `json:"undo"`
+	Verify      string   `json:"verify"`
+	Proof       *Proof   `json:"proof,omitempty"`
+	Links       []string `json:"links"`
 }
 
 // Withheld is something that a finding's remedy would do, and that is not advised
@@ -152,8 +149,8 @@ type Withheld struct {
 	Where *Place `json:"where,omitempty"`
 	// By is the finding that needs it; for "needed".
 	By *Cure `json:"by,omitempty"`
-	// MeasuredCost is what collectives measured here of the setting.
-	MeasuredCost *MeasuredCost `json:"measured_cost,omitempty"`
+	// MeasuredCost says what collectives measured here of the setting.
+	MeasuredCost string `json:"measured_cost,omitempty"`
 }
 
 // The reasons why something is withheld.
@@ -182,23 +179,4 @@ type Proof struct {
 	Outcome string `json:"outcome"`
 	// Detail says what was measured.
 	Detail string `json:"detail"`
-	// Tried are the settings with which collectives were run, "NCCL_P2P_DISABLE=1" or "unset
-	// NCCL_SOCKET_IFNAME"; Before and After are their outcomes without and with them. Empty where
-	// transfers between pairs prove it.
-	Tried  []string      `json:"tried,omitempty"`
-	Before probe.Outcome `json:"before,omitempty"`
-	After  probe.Outcome `json:"after,omitempty"`
-	// GBps is the bus bandwidth of the largest all-reduce with them, in 10^9 bytes per second, and
-	// BeforeGBps without them, where collectives work and they make them faster.
-	GBps       *float64 `json:"gbps,omitempty"`
-	BeforeGBps *float64 `json:"before_gbps,omitempty"`
-}
-
-// MeasuredCost is what a setting costs here: the bus bandwidth of one all-reduce without and
-// with it, in 10^9 bytes per second, and by how many percent that is less.
-type MeasuredCost struct {
-	Tried      []string `json:"tried"`
-	BeforeGBps float64  `json:"before_gbps"`
-	GBps       float64  `json:"gbps"`
-	Percent    float64  `json:"percent"`
 }

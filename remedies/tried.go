@@ -3,7 +3,6 @@ package remedies
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -19,7 +18,6 @@ func triedBy(f *facts.Facts, a Apply) (p Proof, tried bool) {
 	if arm == nil {
 		return p, false
 	}
-	p = Proof{Tried: asShell(arm.Set, arm.Unset), Before: first.Outcome, After: arm.Outcome}
 	library := strings.ToUpper(f.Collectives.Library)
 	switch {
 	case first.Outcome.Failed() && arm.Outcome.Correct():
@@ -28,8 +26,8 @@ func triedBy(f *facts.Facts, a Apply) (p Proof, tried bool) {
 		if keepsNVLSOff(arm) {
 			p.Detail += " (and NCCL_NVLS_ENABLE=0, which keeps NVLS off)"
 		}
-		if p.GBps = largest(arm); p.GBps != nil {
-			p.Detail += fmt.Sprintf(": all-reduce at %.1f GB/s", *p.GBps)
+		if rate := largest(arm); rate != nil {
+			p.Detail += fmt.Sprintf(": all-reduce at %.1f GB/s", *rate)
 		}
 	case first.Outcome.Failed() && arm.Outcome.Failed() && arm.Name != probe.ArmWithout: // One of two culprits removed cures nothing.
 		p.Outcome = Disproven
@@ -42,7 +40,7 @@ func triedBy(f *facts.Facts, a Apply) (p Proof, tried bool) {
 		if !differ || after < before {
 			return Proof{}, false
 		}
-		p.Outcome, p.BeforeGBps, p.GBps = Proven, &before, &after
+		p.Outcome = Proven
 		p.Detail = fmt.Sprintf("all-reduce of %s at %s instead of %s GB/s with it", library, inDigits(after), inDigits(before))
 	default:
 		return Proof{}, false
@@ -103,25 +101,23 @@ func inUse(f *facts.Facts) bool {
 }
 
 // costOf is what a setting costs, as collectives that work without it and with it measured: those of an
-// arm that makes it, or, where it is in force, of one that removes it. nil if that is not known, or it
+// arm that makes it, or, where it is in force, of one that removes it. It is empty if that is not known, or it
 // costs nothing.
-func costOf(f *facts.Facts, set map[string]string) *MeasuredCost {
+func costOf(f *facts.Facts, set map[string]string) string {
 	if len(set) == 0 {
-		return nil
+		return ""
 	}
 	without, with := armOf(f, Apply{Environment: set})
 	if with == nil {
 		if with, without = armOf(f, Apply{Unset: slices.Sorted(maps.Keys(set))}); without == nil || !areSet(f, set) {
-			return nil
+			return ""
 		}
 	}
 	before, after, differ := rates(f, without, with)
 	if !differ || after > before {
-		return nil
+		return ""
 	}
-	return &MeasuredCost{
-		Tried: asShell(set, nil), BeforeGBps: before, GBps: after, Percent: math.Round(1000*(1-after/before)) / 10,
-	}
+	return fmt.Sprintf("measured here: all-reduce at %s instead of %s GB/s (%.0f %% less)", inDigits(after), inDigits(before), 100*(1-after/before))
 }
 
 // areSet reports whether the collectives were run with these settings as the environment is.
@@ -136,11 +132,6 @@ func areSet(f *facts.Facts, set map[string]string) bool {
 	return true
 }
 
-// String says what was measured.
-func (m *MeasuredCost) String() string {
-	return fmt.Sprintf("measured here: all-reduce at %s instead of %s GB/s (%.0f %% less)", inDigits(m.GBps), inDigits(m.BeforeGBps), m.Percent)
-}
-
 // inDigits writes a rate with the digits that matter.
 func inDigits(gbps float64) string {
 	if gbps >= 100 {
@@ -151,18 +142,6 @@ func inDigits(gbps float64) string {
 
 // failing says what collectives with an outcome do.
 var failing = map[probe.Outcome]string{probe.Corrupt: "deliver wrong data", probe.Hang: "hang", probe.Error: "fail"}
-
-// asShell writes settings as a shell would make them.
-func asShell(set map[string]string, unset []string) []string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		all = append(all, name+"="+set[name])
-	}
-	for _, name := range unset {
-		all = append(all, "unset "+name)
-	}
-	return all
-}
 
 // largest is the bus bandwidth of the largest all-reduce that was timed.
 func largest(a *probe.Arm) *float64 {

@@ -88,7 +88,7 @@ func readAdvise(c *cli.Context) (r request, file string, err error) {
 	if err := writable("-o", file); err != nil {
 		return r, "", err
 	}
-	return r, file, apart([]string{file}, r.source.inputs(""), c.App.Writer)
+	return r, file, apart(c.App, []string{file}, r.source.inputs()...)
 }
 
 func planOf(d *report.Document, policy string) (*plan.Plan, error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -129,7 +130,7 @@ func runRequest(c *cli.Context, r request) error {
 	if err != nil {
 		return err
 	}
-	if err := apart(filesOf(all), r.source.inputs(r.waive), c.App.Writer); err != nil {
+	if err := apart(c.App, filesOf(all), append(r.source.inputs(), lines.NonEmpty(r.waive)...)...); err != nil {
 		return err
 	}
 	s := style(c)

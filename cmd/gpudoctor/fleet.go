@@ -7,30 +7,21 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
-	"github.com/gpudoctor/gpudoctor/checks/files"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
 const (
-	fleetName  = "fleet"
-	expectFlag = "expect"
-
+	fleetName    = "fleet"
 	takesReports = "fleet takes JSON reports (gpudoctor check -o FILE.json), folders and tar archives of them, snapshots, logs, and a folder of these for each node"
-	// maxExpected bounds a list of nodes in bytes.
-	maxExpected = 8 << 20
 )
 
 func fleetCommand() *cli.Command {
@@ -39,7 +30,7 @@ func fleetCommand() *cli.Command {
 		Usage:     "fold the reports of many nodes into one",
 		ArgsUsage: "PATH...",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: expectFlag, Usage: "`NODES`: all nodes (n1,n2 or n[1-8]), or a file with their names, to name those without a report"},
+			&cli.StringFlag{Name: "expect", Usage: "`NODES`: all nodes (n1,n2 or n[1-8]), to name those without a report"},
 			checkFormatFlag,
 			outputFlag,
 			policyFlag,
@@ -60,10 +51,6 @@ func foldFleet(c *cli.Context) error {
 		return err
 	}
 	s := style(c)
-	expected, err := expectedNodes(c.Context, c.String(expectFlag))
-	if err != nil {
-		return err
-	}
 	read, err := fleet.Read(c.Context, paths, c.App.Reader, judgeNode)
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return complaint.Hinted(fmt.Errorf("%s: %s", complaint.Quote(at.Path), complaint.Reason(err, "file or folder")), takesReports)
@@ -71,7 +58,7 @@ func foldFleet(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	f := fleet.Fold(read, expected, version)
+	f := fleet.Fold(read, fleet.Names(c.String("expect")), version)
 	known, err := learn(c.String(policyFlag.Name))
 	if err != nil {
 		return err
@@ -105,8 +92,7 @@ func fleetOutputs(c *cli.Context, paths []string) ([]output, error) {
 			return nil, complaint.UnknownName("value of --format:", o.format.Name, fleet.Formats(), "fleet writes: "+join(fleet.Formats()))
 		}
 	}
-	inputs := lines.Map(paths, func(p string) input { return input{name: p, stdin: c.App.Reader} })
-	return all, apart(filesOf(all), inputs, c.App.Writer)
+	return all, apart(c.App, filesOf(all), paths...)
 }
 
 // judgeNode judges a recording, texts or a folder of these, as check --from does.
@@ -132,26 +118,3 @@ var compileOnce = sync.OnceValue(func() error {
 	}
 	return known.Compile(rules.Options{Profile: rules.Training})
 })
-
-// expectedNodes are the names of nodes in a file, or in the value itself.
-func expectedNodes(ctx context.Context, value string) ([]string, error) {
-	text, err := files.Within(ctx, deadline.Silence, func() ([]byte, error) {
-		f, err := os.Open(value)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close() //nolint:errcheck // It was only read.
-		return io.ReadAll(io.LimitReader(f, maxExpected+1))
-	})
-	switch {
-	case value == "":
-		return nil, nil
-	case errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(value, `/\`) && !strings.HasSuffix(value, ".txt"), errors.Is(err, syscall.ENAMETOOLONG):
-		text = []byte(value)
-	case err != nil:
-		return nil, complaint.Hinted(fmt.Errorf("--%s %s: %s", expectFlag, complaint.Quote(value), complaint.Reason(err, "file")), "it takes names with commas between, or a text with the name of a node in each line")
-	case len(text) > maxExpected:
-		return nil, complaint.Hinted(fmt.Errorf("--%s %s: larger than %d MiB", expectFlag, complaint.Quote(value), maxExpected>>20), "it takes a text with the name of a node in each line")
-	}
-	return fleet.Names(string(text)), nil
-}

@@ -77,27 +77,18 @@ func writable(flag, file string) error {
 	}
 }
 
-// input is a file that is read, with the flag that names it, if one does.
-type input struct {
-	flag, name string
-	stdin      io.Reader
-}
-
 // apart rejects outputs that would overwrite the input or each other.
-func apart(files []string, inputs []input, stdout io.Writer) error {
+func apart(app *cli.App, files []string, inputs ...string) error {
 	type use struct{ name, by string }
 	var taken []use
-	for _, in := range inputs {
-		by := "the input " + complaint.Quote(in.name)
-		if in.flag != "" {
-			by = "the input --" + in.flag + " " + complaint.Quote(in.name)
+	for _, name := range inputs {
+		by := "the input " + complaint.Quote(name)
+		if f, ok := app.Reader.(*os.File); ok && name == standardInput {
+			name = f.Name()
 		}
-		if f, ok := in.stdin.(*os.File); ok && in.name == standardInput {
-			in.name = f.Name()
-		}
-		taken = append(taken, use{in.name, by})
+		taken = append(taken, use{name, by})
 	}
-	if f, ok := stdio.Plain(stdout).(*os.File); ok {
+	if f, ok := stdio.Plain(app.Writer).(*os.File); ok {
 		taken = append(taken, use{f.Name(), "standard output"})
 	}
 	for i, file := range files {

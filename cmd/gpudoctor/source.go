@@ -81,23 +81,12 @@ func (s source) names() []string {
 	if len(s.from) == 0 {
 		return append([]string{"this machine"}, s.with...)
 	}
-	names := slices.Concat(s.from, s.with)
-	if s.target != "" {
-		names = append(names, s.target)
-	}
-	return names
+	return s.inputs()
 }
 
-// inputs are the files that are read, with that of --waive, if there is one.
-func (s source) inputs(waive string) []input {
-	all := slices.Concat(
-		lines.Map(s.from, func(name string) input { return input{fromFlag.Name, name, s.stdin} }),
-		lines.Map(s.with, func(name string) input { return input{withFlag.Name, name, s.stdin} }),
-	)
-	if waive != "" {
-		all = append(all, input{flag: waiveFlag.Name, name: waive})
-	}
-	return all
+// inputs are the files that are read.
+func (s source) inputs() []string {
+	return slices.Concat(s.from, s.with, lines.NonEmpty(s.target))
 }
 
 // folder is the folder that was examined, if it was one and nothing else: the names of its

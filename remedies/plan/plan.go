@@ -52,8 +52,6 @@ type Setting struct {
 	Name string `json:"name,omitempty"`
 	// Value is what it is set to.
 	Value string `json:"value,omitempty"`
-	// Was are the values of a variable to remove that are in force here.
-	Was []string `json:"was,omitempty"`
 	// Reason says why, in a sentence or two.
 	Reason string `json:"reason"`
 	// Remedy is the remedy that sets it, for gpudoctor explain; Cures are the findings that
@@ -195,20 +193,20 @@ func (p *Plan) advised(in Input) {
 		leads := remedies.LeadsOf(in.Advice, group)
 		fix, now := leads.Fix, leads.Now
 		if fix != nil {
-			p.take(in.Facts, fix, "", group[0], &taken)
+			p.take(fix, "", group[0], &taken)
 		}
 		if now != nil && (fix == nil || !ofJob(fix)) {
 			until := ""
 			if fix != nil {
 				until = fix.Title
 			}
-			p.take(in.Facts, now, until, group[0], &taken)
+			p.take(now, until, group[0], &taken)
 		}
 	}
 }
 
 // take adds what one advice sets, or the step that it is.
-func (p *Plan) take(f *facts.Facts, a *remedies.Advice, until string, cured rules.Finding, taken *[]*remedies.Advice) {
+func (p *Plan) take(a *remedies.Advice, until string, cured rules.Finding, taken *[]*remedies.Advice) {
 	if slices.Contains(*taken, a) {
 		return
 	}
@@ -220,24 +218,8 @@ func (p *Plan) take(f *facts.Facts, a *remedies.Advice, until string, cured rule
 	}
 	for _, s := range settings {
 		s.Reason, s.Remedy, s.Cures, s.Proof, s.Until, s.Caution = cured.Message, a.Remedy, a.Cures, a.Proof, until, a.Caution
-		if s.Kind == Unset {
-			s.Was = inForce(f, s.Name)
-		}
 		p.add(s)
 	}
-}
-
-// inForce are the values of a variable that are in force.
-func inForce(f *facts.Facts, name string) []string {
-	var values []string
-	if f.Env != nil {
-		for _, v := range f.Env.Variables {
-			if v.Name == name && v.Effective && !slices.Contains(values, v.Value) {
-				values = append(values, v.Value)
-			}
-		}
-	}
-	return values
 }
 
 // ofJob reports whether an advice is carried out by the files of a job alone.

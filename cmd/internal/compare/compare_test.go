@@ -410,26 +410,3 @@ func TestSince(t *testing.T) {
 		}
 	}
 }
-
-// TestSinceRates checks that the slowest transfers are compared, and that noise is no difference.
-func TestSinceRates(t *testing.T) {
-	measured := func(gbps ...float64) *report.Document {
-		d := &report.Document{Transfers: &probe.Report{}}
-		for _, g := range gbps {
-			d.Transfers.Transfers = append(d.Transfers.Transfers, probe.Transfer{Test: probe.TestCopy, GBps: new(g)})
-		}
-		return d
-	}
-	for name, tt := range map[string]struct {
-		before, now *report.Document
-		want        []report.TestRate
-	}{
-		"faster":       {measured(54, 25), measured(53, 55), []report.TestRate{{Test: probe.TestCopy, Before: 25, After: 53}}},
-		"noise":        {measured(54), measured(53.9), nil},
-		"not measured": {measured(), measured(54), nil},
-		"no probe":     {&report.Document{}, measured(54), nil},
-	} {
-		got := Since(Input{Report: tt.before}, Input{Report: tt.now}).Rates
-		expect.That(t, slices.Equal(got, tt.want), "%s: %+v, want %+v", name, got, tt.want)
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/remedies"
@@ -40,7 +39,6 @@ func Since(before, now Input) *report.Baseline {
 			return cmp.Or(x.Severity.Rank()-y.Severity.Rank(), strings.Compare(x.Rule, y.Rule), strings.Compare(x.Subject, y.Subject))
 		})
 	}
-	b.Rates = rates(before.Report.Transfers, now.Report.Transfers)
 	return b
 }
 
@@ -67,31 +65,4 @@ func notJudged(d *report.Document, rule string) string {
 		return "not judged now: the rule was not applied"
 	}
 	return ""
-}
-
-// rates are the slowest transfers of the tests that both reports measured, where they differ by
-// more than two measurements of one thing.
-func rates(before, now *probe.Report) []report.TestRate {
-	was := slowest(before)
-	var all []report.TestRate
-	for _, r := range slowest(now) {
-		i := slices.IndexFunc(was, func(o report.TestRate) bool { return o.Test == r.Test })
-		if i >= 0 && !near(was[i].After, r.After) {
-			r.Before = was[i].After
-			all = append(all, r)
-		}
-	}
-	return all
-}
-
-func slowest(r *probe.Report) (all []report.TestRate) {
-	if r == nil {
-		return nil
-	}
-	measured := lines.Filter(r.Transfers, func(t probe.Transfer) bool { return t.GBps != nil })
-	for _, alike := range lines.Grouped(measured, func(t probe.Transfer) string { return t.Test }) {
-		gbps := lines.Map(alike, func(t probe.Transfer) float64 { return *t.GBps })
-		all = append(all, report.TestRate{Test: alike[0].Test, After: slices.Min(gbps)})
-	}
-	return all
 }

@@ -18,7 +18,6 @@ type Baseline struct {
 	// NotJudged are findings that were there, and whose rules could not be judged now or do
 	// no longer apply: whether they are cured is not known.
 	NotJudged []Compared `json:"not_judged"`
-	Rates     []TestRate `json:"rates,omitempty"` // The tests of transfers that were measured both times, and differ.
 	// Notes say what limits the comparison.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -35,16 +34,8 @@ type Compared struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// TestRate is the slowest transfer of a test, before and now.
-type TestRate struct {
-	Test string `json:"test"`
-	// Before and After are in 10^9 bytes per second.
-	Before float64 `json:"before_gbps"`
-	After  float64 `json:"after_gbps"`
-}
-
 // Entries are what a report says, one line each. They begin with one word: "cured", "still", "new", "open" for what is not
-// known, "rate" or "note".
+// known, or "note".
 func (b *Baseline) Entries() []lines.Entry {
 	var all []lines.Entry
 	add := func(label string, findings []Compared, advised bool) {
@@ -58,9 +49,6 @@ func (b *Baseline) Entries() []lines.Entry {
 	add("still", b.Remaining, false)
 	add("new", b.New, false)
 	add("open", b.NotJudged, false)
-	for _, r := range b.Rates {
-		all = append(all, lines.Entry{Lead: "rate", Text: fmt.Sprintf("%s: slowest transfer %.1f GB/s, %.1f before", r.Test, r.After, r.Before)})
-	}
 	if len(b.Cured)+len(b.Remaining)+len(b.New)+len(b.NotJudged) == 0 {
 		all = append(all, lines.Entry{Lead: "note", Text: "no findings then, none now"})
 	}

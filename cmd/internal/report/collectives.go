@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // CollectivesExitCode is what a command that runs collectives and nothing else ends with: 0 when they
@@ -43,40 +41,6 @@ func WriteCollectives(w io.Writer, format string, c *probe.Collectives, all bool
 // inColumns are rows as lines of a table.
 func inColumns(rows [][]string) []string {
 	return strings.Split(strings.TrimSuffix(lines.Table(rows), "\n"), "\n")
-}
-
-// proves says what an arm proves where it is slower, and what costs that.
-var proves = map[string]struct{ part, setting string }{
-	probe.ArmP2POff: {"P2P", "NCCL_P2P_DISABLE=1"}, probe.ArmSHMOff: {"shared memory", "NCCL_SHM_DISABLE=1"},
-	probe.ArmCuMemOff: {"cuMem", "NCCL_CUMEM_ENABLE=0"}, probe.ArmNVLSOff: {"NVLS", "NCCL_NVLS_ENABLE=0"},
-}
-
-// gains says, where the collectives work as the environment is configured, how much slower
-// all-reduce is without the ways between the GPUs that they take, and how much faster without
-// variables that are set: in percent, where that is more than runs of one thing differ by.
-func gains(c *probe.Collectives) []string {
-	if c == nil || len(c.Arms) == 0 || !c.Arms[0].Outcome.Correct() {
-		return nil
-	}
-	limits := data.Thresholds()
-	var good, costly []string
-	least := math.MaxInt // Fewer variables say more.
-	for i := range c.Arms[1:] {
-		a := &c.Arms[1+i]
-		before, after, _, ok := probe.Compared(&c.Arms[0], a, limits.CollectiveLeastBytes)
-		if !ok || !a.Outcome.Correct() {
-			continue
-		}
-		what, known := proves[a.Name]
-		switch {
-		case known && before >= limits.CollectiveFaster*after:
-			good = append(good, fmt.Sprintf("%s proven good: %s would cost %.0f %%", what.part, what.setting, 100*(1-after/before)))
-		case len(a.Unset) > 0 && len(a.Unset) < least && after >= limits.CollectiveFaster*before:
-			least = len(a.Unset)
-			costly = []string{fmt.Sprintf("%s %s %.0f %%", strings.Join(a.Unset, ", "), map[bool]string{true: "cost", false: "costs"}[len(a.Unset) > 1], 100*(1-before/after))}
-		}
-	}
-	return append(costly, good...)
 }
 
 func armSettings(a *probe.Arm) string {

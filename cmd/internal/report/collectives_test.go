@@ -68,32 +68,3 @@ func TestWrite(t *testing.T) {
 		expect.That(t, err == nil && b.Len() != 0, "%s of nothing: %q, %v", format, b.String(), err)
 	}
 }
-
-// TestGains checks, for each arm and rate, that what is proven good is a way without which all-reduce is
-// clearly slower, and that the fewest variables are named without which it is clearly faster.
-func TestGains(t *testing.T) {
-	t.Parallel()
-	arm := func(name string, rate float64, unset ...string) probe.Arm {
-		return probe.Arm{Name: name, Outcome: probe.OK, Unset: unset, Operations: []probe.Operation{{Name: probe.AllReduce, Bytes: 64 << 20, Outcome: probe.OK, BusGBps: &rate}}}
-	}
-	for _, tt := range []struct {
-		rate float64
-		want string
-	}{{27.6, "P2P proven good: NCCL_P2P_DISABLE=1 would cost 92 %"}, {300, ""}, {328, ""}, {400, ""}} {
-		c := &probe.Collectives{Arms: []probe.Arm{arm(probe.ArmConfigured, 328), arm(probe.ArmP2POff, tt.rate), arm(probe.ArmInProcess, 1)}}
-		expect.Equal(t, tt.want, strings.Join(gains(c), "; "), "P2P off at %v GB/s", tt.rate)
-		for _, outcome := range []probe.Outcome{probe.Error, probe.Hang, probe.Corrupt, probe.Unknown} {
-			for i := range 2 {
-				own := *c
-				own.Arms = []probe.Arm{c.Arms[0], c.Arms[1]}
-				own.Arms[i].Outcome = outcome
-				expect.Len(t, 0, gains(&own), "arm %d is %s", i, outcome)
-			}
-		}
-	}
-	slow := arm(probe.ArmConfigured, 27.6)
-	slow.Outcome, slow.Operations[0].Outcome = probe.Slow, probe.Slow
-	c := &probe.Collectives{Arms: []probe.Arm{slow, arm(probe.ArmCleaned, 328, "NCCL_A", "NCCL_B"), arm(probe.ArmWithout, 30, "NCCL_A"), arm(probe.ArmWithout, 320, "NCCL_B")}}
-	expect.Equal(t, "NCCL_B costs 91 %", strings.Join(gains(c), "; "), "it")
-	expect.That(t, gains(nil) == nil && gains(&probe.Collectives{}) == nil, "what was not run gains something")
-}

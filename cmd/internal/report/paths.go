@@ -309,7 +309,7 @@ func figures(d *Document) []string {
 	if why := d.Transfers.SMTests; why != "" {
 		parts = append(parts, "SM tests not tried: "+why)
 	}
-	return append(parts, gains(d.Collectives)...)
+	return parts
 }
 
 // figure is a test's rates, else its times; what did not go well is counted behind it.

@@ -114,7 +114,7 @@ func (t *text) functions() template.FuncMap {
 		"fits": func(m matrix) bool { return m.width() <= t.Width-6 },
 		"rows": t.rows, "tree": t.treeLines,
 		"conclusion": t.conclusion, "judged": t.judged, "upper": strings.ToUpper,
-		"operations": operationRows, "arms": armRows, "gains": gains, "failed": failedArms,
+		"operations": operationRows, "arms": armRows, "failed": failedArms,
 		"logWish":     logWish,
 		"hiddenPaths": func() string { return topology.HiddenPaths },
 		"example": func() string {

@@ -1,13 +1,11 @@
 package topology
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
-	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // Near is what is near a GPU: its nearest NICs and drives, each with the type and the rate of
@@ -27,8 +25,7 @@ func (n Near) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// nearby fills in what is near each GPU, and what follows from it. Where the paths are hidden
-// there is nothing to say.
+// nearby fills in what is near each GPU. Where the paths are hidden there is nothing to say.
 func (b *builder) nearby(m *Machine) {
 	if m.Hidden {
 		return
@@ -41,7 +38,6 @@ func (b *builder) nearby(m *Machine) {
 			m.Near = append(m.Near, Near{GPU: b.names[g.Address], NICs: devices(g.NICs), Drives: devices(g.Drives), CPUs: g.CPUs})
 		}
 	}
-	m.Notes = b.hostNotes(gpus)
 }
 
 // maxNear bounds the devices that are named beside a GPU.
@@ -57,38 +53,4 @@ func devices(near []affinity.Near) string {
 		how += ", " + rate(slowest)
 	}
 	return lines.First(lines.Map(near, affinity.Near.Name), maxNear, ", ") + " (" + how + ")"
-}
-
-// who names GPUs: "GPU 0", "GPUs 0 and 1", "GPUs 0 to 3".
-func who(gpus []string) string {
-	switch len(gpus) {
-	case 1:
-		return gpus[0]
-	case 2:
-		return "GPUs " + strings.TrimPrefix(gpus[0], "GPU ") + " and " + strings.TrimPrefix(gpus[1], "GPU ")
-	}
-	return rangesOf(gpus)
-}
-
-// hostNotes explain the links above GPUs that are narrower than the GPUs' own, as a switch with
-// a narrow uplink: copies between host memory and the GPU are bound by them.
-func (b *builder) hostNotes(gpus []affinity.GPU) (notes []string) {
-	bounded := slices.DeleteFunc(slices.Clone(gpus), func(g affinity.GPU) bool {
-		own := b.pcie(g.Address)
-		best := data.PCIeGBps(max(own.SpeedGTs, own.MaxSpeedGTs), max(own.Width, own.MaxWidth))
-		return g.Host == nil || g.Host.At == g.Address || best <= g.Host.GBps
-	})
-	uplink := func(g affinity.GPU) string {
-		return fmt.Sprintf("at most %s, because the switch above each GPU has a %s uplink", precise(g.Host.GBps), data.PCIeName(g.Host.SpeedGTs, g.Host.Width))
-	}
-	for _, alike := range lines.Grouped(bounded, uplink) {
-		names := lines.Map(alike, func(g affinity.GPU) string { return b.names[g.Address] })
-		notes = append(notes, fmt.Sprintf("Host copies of %s: %s. This is how the machine is built.", who(names), uplink(alike[0])))
-	}
-	return notes
-}
-
-// precise writes a rate with the digits by which people know those of PCIe: "15.75 GB/s".
-func precise(gbps float64) string {
-	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", gbps), "0"), ".") + " GB/s"
 }

@@ -34,12 +34,11 @@ const (
 
 // Machine is the picture of a machine.
 type Machine struct {
-	Root   *Node    // The processors, which hold everything else.
-	Joins  []Join   // The links between GPUs that are not PCIe: NVLink and xGMI.
-	Near   []Near   // What is near each GPU.
-	Notes  []string // What follows from how the machine is built.
-	Hidden bool     // The real PCIe paths cannot be seen.
-	Faults []Fault  // Those that the machine was drawn with.
+	Root   *Node   // The processors, which hold everything else.
+	Joins  []Join  // The links between GPUs that are not PCIe: NVLink and xGMI.
+	Near   []Near  // What is near each GPU.
+	Hidden bool    // The real PCIe paths cannot be seen.
+	Faults []Fault // Those that the machine was drawn with.
 }
 
 // Node is one part of the machine.

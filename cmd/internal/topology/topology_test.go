@@ -307,21 +307,5 @@ func TestNear(t *testing.T) {
 	expect.Equal(t, "NIC mlx5_0 (PXB, 32 GB/s), NVMe 0000:a0:00.0 (PIX), CPUs 0-7", m.Near[0].String(), "it")
 	f.Links.VirtualTopology = new(true)
 	m = New(f, nil)
-	expect.That(t, len(m.Near) == 0 && len(m.Notes) == 0, "of hidden paths: %v, %v", m.Near, m.Notes)
-}
-
-// TestNotes checks that the uplinks are explained which are narrower than the links of the GPUs below.
-func TestNotes(t *testing.T) {
-	f := placed(4)
-	f.Links.Hosts = []facts.HostPath{
-		{GPU: gpu(0), At: "0000:45:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754},
-		{GPU: gpu(1), At: "0000:56:00.0", SpeedGTs: 16, Width: 8, GBps: 15.754},
-		{GPU: gpu(2), At: "0000:67:00.0", SpeedGTs: 16, Width: 4, GBps: 7.877},
-		{GPU: gpu(3), At: gpu(3), SpeedGTs: 32, Width: 16, GBps: 63.015},
-	}
-	want := []string{
-		"Host copies of GPUs 0 and 1: at most 15.75 GB/s, because the switch above each GPU has a PCIe 4.0 x8 uplink. This is how the machine is built.",
-		"Host copies of GPU 2: at most 7.88 GB/s, because the switch above each GPU has a PCIe 4.0 x4 uplink. This is how the machine is built.",
-	}
-	expect.NoDiff(t, want, New(f, nil).Notes, "notes")
+	expect.That(t, len(m.Near) == 0, "of hidden paths: %v", m.Near)
 }

@@ -305,16 +305,7 @@ func pcieSummary(f *facts.Facts) string {
 			links = append(links, link{data.PCIeGeneration(d.Link.MaxSpeedGTs), d.Link.MaxWidth})
 		}
 	}
-	isKnown := func(l link) bool { return l.generation > 0 && l.width > 0 }
-	if links = lines.Filter(links, isKnown); len(links) == 0 {
-		for _, d := range f.GPUs.All() {
-			if d.PCIe != nil {
-				links = append(links, link{d.PCIe.MaxGeneration, d.PCIe.MaxWidth})
-			}
-		}
-		links = lines.Filter(links, isKnown)
-	}
-	if len(links) == 0 {
+	if links = lines.Filter(links, func(l link) bool { return l.generation > 0 && l.width > 0 }); len(links) == 0 {
 		return lines.Count(len(f.PCI.Devices), "device")
 	}
 	slices.SortStableFunc(links, func(a, b link) int { return cmp.Compare(a.generation*a.width, b.generation*b.width) })

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // Map is what a function gives of each item of a list.
@@ -93,10 +95,7 @@ func Joined(separator string, texts ...string) string {
 
 // Count counts things in words: "1 test", "2 tests".
 func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
+	return fmt.Sprintf("%d %s", n, english.PluralWord(n, thing, ""))
 }
 
 // Table lays rows out in columns.
