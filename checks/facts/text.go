@@ -134,6 +134,8 @@ type LogFacts struct {
 	Progress []Progress `json:"progress,omitempty"`
 	// Unequal are the variables of which ranks of one communicator have different values.
 	Unequal []Unequal `json:"unequal,omitempty"`
+	// Late is a process for which all others wait in each step.
+	Late *Late `json:"late,omitempty"`
 	// Job is what follows from all of this, made when the facts are judged.
 	Job *Job `json:"job,omitempty"`
 	// Truncated is true when there were more messages than are kept.
@@ -210,6 +212,20 @@ type Job struct {
 	Unexplained *Death `json:"unexplained,omitempty"`
 	// Lost is the process of which others say that it is gone, if nothing else tells why.
 	Lost *Lost `json:"lost,omitempty"`
+}
+
+// Late is the process for which all others wait, by the times that each tells of the parts of its steps.
+type Late struct {
+	Rank *int `json:"rank,omitempty"`
+	// Part takes it Seconds of a step, the median of those told, and the others OthersSeconds; they spend WaitSeconds in Wait.
+	Part          string  `json:"part"`
+	Seconds       float64 `json:"seconds"`
+	OthersSeconds float64 `json:"others_seconds"`
+	Wait          string  `json:"wait"`
+	WaitSeconds   float64 `json:"wait_seconds"`
+	Text          string  `json:"text"`
+	Source        string  `json:"source"`
+	Line          int     `json:"line"`
 }
 
 // Unequal is a variable that not all ranks have alike.

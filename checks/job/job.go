@@ -80,6 +80,8 @@ type story struct {
 	// tests that passed.
 	cancelled map[string]int
 	provoked  map[string]bool
+	// reported are the texts that report, at their head or their end, that all went as it should.
+	reported map[string]bool
 	// requeued are the texts in which a job that was ended for another goes on.
 	requeued map[string]bool
 	// ends are the words of launchers that a process ended.
@@ -108,7 +110,7 @@ type speaker struct {
 }
 
 func newStory(f *facts.Facts) *story {
-	s := &story{facts: withRanks(f), texts: map[string]*facts.Text{}, cancelled: map[string]int{}, provoked: map[string]bool{}, requeued: map[string]bool{}, waiting: map[*facts.Message]bool{}, bereft: map[*facts.Message]bool{}}
+	s := &story{facts: withRanks(f), texts: map[string]*facts.Text{}, cancelled: map[string]int{}, provoked: map[string]bool{}, reported: map[string]bool{}, requeued: map[string]bool{}, waiting: map[*facts.Message]bool{}, bereft: map[*facts.Message]bool{}}
 	f = s.facts
 	for i := range f.Texts {
 		s.texts[f.Texts[i].Name] = &f.Texts[i]
@@ -119,6 +121,8 @@ func newStory(f *facts.Facts) *story {
 			s.cancelled[m.Source] = m.Line
 		case m.ID == "tests-passed":
 			s.provoked[m.Source] = true
+		case m.ID == "tests-reported":
+			s.reported[m.Source] = true
 		case m.ID == "job-preempted":
 			s.requeued[m.Source] = hasPassed(&m)
 		}
@@ -176,12 +180,12 @@ func newStory(f *facts.Facts) *story {
 
 // isOver reports whether a complaint no longer counts: the job ended well, somebody cancelled it, or it is another job.
 func (s *story) isOver(m *facts.Message) bool {
-	return s.endedWell(m) || s.requeued[m.Source] && m.StepsAfter >= manySteps || s.quoted(m) || s.ofAnotherJob(m) || s.asked(m.Source, m.Line)
+	return s.endedWell(m) || s.reported[m.Source] || s.requeued[m.Source] && m.StepsAfter >= manySteps || s.quoted(m) || s.ofAnotherJob(m) || s.asked(m.Source, m.Line)
 }
 
 // over reports whether the end of a process was asked for, or the job ended well after it.
 func (s *story) over(d *facts.Death) bool {
-	return d.StepsAfter == facts.EndedWell || s.requeued[d.Source] && d.StepsAfter >= manySteps || s.asked(d.Source, d.Line)
+	return d.StepsAfter == facts.EndedWell || s.reported[d.Source] || s.requeued[d.Source] && d.StepsAfter >= manySteps || s.asked(d.Source, d.Line)
 }
 
 func (s *story) asked(source string, line int) bool {

@@ -200,7 +200,7 @@ func OfProcess(id string) bool {
 var mortal = map[string]bool{"linux": true, "python": true, "pytorch": true, "cuda": true, "hip": true, "mpi": true, "socket": true}
 
 // copes are words by which a program says of an error that it goes on.
-var copes = lazy.New(`(?i)\b(?:fall(?:s|ing)? back|(?:go(?:es|ing)|carry(?:ing)?) on|continu(?:es|ing)|proceed(?:s|ing)|skipp(?:ed|ing)|taking the next|tak(?:es|ing) its place|recovered|dropped|closing the oldest|using the \w+ (?:form|path|one))\b`)
+var copes = lazy.New(`(?i)\b(?:fall(?:s|ing)? back|(?:go(?:es|ing)|carry(?:ing)?) on|continu(?:es|ing)|proceed(?:s|ing)|skipp(?:ed|ing)|taking the next|tak(?:es|ing) its place|recovered|(?:is|are|was|were|be|been|being) (?:repeated|redone|retried|replayed|requeued|queued again|grown|enlarged|rebuilt|respawned|quarantined|ignored)|dropped|closing the oldest|using the \w+ (?:form|path|one))\b`)
 
 // Copes reports whether a line says of an error that the program goes on.
 func Copes(line string) bool { return copes.MatchString(line) }
@@ -210,8 +210,14 @@ func (t *Statement) Survived(line string) bool {
 	if m := attempt.FindStringSubmatch(line); m != nil && len(m[1]) <= len(m[2]) && (len(m[1]) < len(m[2]) || m[1] < m[2]) {
 		return true
 	}
+	if debug.MatchString(line) {
+		return true
+	}
 	return mortal[t.Program] && Copes(line)
 }
+
+// debug is a line at a level at which nothing fails.
+var debug = lazy.New(`^.{0,80}?(?:^|[\s\[|])(?:DEBUG|TRACE)(?:$|[\s\]|:])`)
 
 // attempt is how a program counts attempts: one before the last is not the end.
 var attempt = lazy.New(`(?i)\b(?:attempt|try|retry)\W{0,2}(\d{1,6}) ?(?:of|/) ?(\d{1,6})\b`)

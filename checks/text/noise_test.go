@@ -143,8 +143,9 @@ func TestNoiseTexts(t *testing.T) {
 			if noise.Lines && !strings.HasSuffix(name, ".log") {
 				continue
 			}
-			if strings.Contains(noise.Do("$ x\n"), "node7") && strings.HasPrefix(texts[name], "$ ") {
-				continue // A prompt behind the name of a host tells the host.
+			prompted := noise.Do("$ x\n")
+			if strings.Contains(prompted, "node7") && strings.HasPrefix(texts[name], "$ ") || strings.Contains(prompted, "]:$") && !strings.HasSuffix(name, ".log") {
+				continue // A prompt behind the name of a host tells the host, and one behind a bracket and a colon is another prompt.
 			}
 			if noise.Breaks && strings.Contains(texts[name], "# nThread ") {
 				continue // Rows of tables are not put together again.

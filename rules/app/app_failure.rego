@@ -67,12 +67,7 @@ how := {
 	"signal": "was ended by a signal", "exit": "exited on its own",
 }
 
-meaning := {
-	"SIGXCPU": "its limit of CPU time was reached: ulimit -t",
-	"SIGXFSZ": "its limit of the size of files was reached: ulimit -f",
-}[first.class] if {
-	first.class
-} else := "sent by the kernel (SIGKILL, when memory ran out), a job system (at a time limit), a closed terminal or a person"
+meaning := "sent by the kernel (SIGKILL, when memory ran out), a job system (at a time limit), a closed terminal or a person"
 
 # own are signals that a process causes itself; any other is sent to it.
 own := {"SIGSEGV", "SIGILL", "SIGFPE", "SIGABRT"}

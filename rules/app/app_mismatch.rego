@@ -17,6 +17,14 @@
 #   explains: [left > app-failure/lost, first-twice > env-misconfig/port-taken]
 #   profiles: [training]
 #   since: "0.1"
+#   grades:
+#     slower:
+#       severity: high
+#       confidence: likely
+#       remedies: [fix-application, other]
+#       text: >-
+#         {who} spends {seconds:.3f} s of each step in {part}, which takes the others {others_seconds:.3f} s; they wait for it in
+#         {wait} ({wait_seconds:.3f} s). Communication is not slow: that process is late
 package gpudoctor.rules.app_mismatch
 
 import data.gpudoctor.lib.collectives
@@ -36,6 +44,19 @@ waiting[[object.get(m.fields, "group", ""), m.fields.seq]] contains m if {
 findings contains object.union({"subject": "job", "severity": "high", "remedies": ["fix-application"]}, sign) if {
 	some sign in signs
 }
+
+# The steps of one rank take long in something that takes the others no time, and they wait for it.
+findings contains {
+	"id": "slower",
+	"grade": "slower",
+	"subject": "job",
+	"about": object.union(late, {"who": who}),
+	"evidence": [{"fact": "logs.late", "value": late.text, "source": logs.at(late)}],
+} if late := input.logs.late
+
+who := sprintf("Rank %d", [input.logs.late.rank]) if {
+	is_number(input.logs.late.rank)
+} else := sprintf("The process that writes %s", [input.logs.late.source])
 
 signs contains {
 	"message": sprintf("Ranks of %s wait in %s. If all are of one group, one has run a step or branch more than the others", [

@@ -13,7 +13,19 @@
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [install-matching-wheels, fix-application, fix-visible-devices, hsa-env, other]
-#   explains: [architecture > nccl-bug, pack > app-failure/signal]
+#   explains: [architecture > nccl-bug, pack > app-failure/signal, instruction > app-failure/signal]
 #   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.build_unsupported
+
+import data.gpudoctor.lib.logs
+
+# A processor refuses an instruction that it does not have.
+findings contains {
+	"id": "instruction",
+	"subject": "job",
+	"message": "A process of the job was ended by SIGILL, an instruction that the processor does not have: the program or a library is built for another processor (-march, AVX-512, AMX). Build it for this one, or run it on a node that has the instruction",
+	"confidence": "likely",
+	"remedies": ["fix-application", "install-matching-wheels"],
+	"evidence": [{"fact": "logs.deaths", "value": input.logs.job.first.text, "source": logs.at(input.logs.job.first)}],
+} if input.logs.job.first.class == "SIGILL"

@@ -11,7 +11,7 @@
 #   confidence: confirmed
 #   needs: [job-told-if-given, [texts-given, container.nofile_soft]]
 #   remedies: [raise-process-limits, other]
-#   explains: [address-space > oom, address-space > gpu-visibility]
+#   explains: [address-space > oom, address-space > gpu-visibility, signal > app-failure/signal]
 #   since: "0.2"
 package gpudoctor.rules.process_limits
 
@@ -48,6 +48,17 @@ findings contains {
 	exhausted := logs.messages({"torch-out-of-memory", "nccl-cuda-out-of-memory"})
 	count(exhausted) > 0
 }
+
+# The kernel ends a process with such a signal only where it reaches that limit.
+findings contains {
+	"id": "signal",
+	"subject": limit[0],
+	"message": sprintf("A process of the job was ended by %s: its limit of %s was reached (%s)", array.concat([input.logs.job.first.class], limit[1])),
+	"evidence": [{"fact": "logs.deaths", "value": input.logs.job.first.text, "source": logs.at(input.logs.job.first)}],
+} if limit := {
+	"SIGXCPU": ["RLIMIT_CPU", ["CPU time", "ulimit -t"]],
+	"SIGXFSZ": ["RLIMIT_FSIZE", ["the size of files", "ulimit -f"]],
+}[input.logs.job.first.class]
 
 findings contains {
 	"subject": "pids.max",

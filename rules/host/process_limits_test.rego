@@ -31,3 +31,11 @@ test_fires_on_a_limited_address_space if {
 		count(process_limits.findings) == 0 with input as document
 	}
 }
+
+ended_by(class) := {"logs": {"messages": [], "job": {"first": {"what": "signal", "class": class, "text": "a line", "source": "job.log", "line": 3}}}}
+
+test_fires_on_a_signal_of_a_limit if {
+	{[f.id, f.subject] | some f in process_limits.findings} == {["signal", "RLIMIT_CPU"]} with input as ended_by("SIGXCPU")
+	{[f.id, f.subject] | some f in process_limits.findings} == {["signal", "RLIMIT_FSIZE"]} with input as ended_by("SIGXFSZ")
+	count(process_limits.findings) == 0 with input as ended_by("SIGSEGV")
+}

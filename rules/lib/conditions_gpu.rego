@@ -17,6 +17,8 @@ holds contains "launch_described" if count(logs.launches) > 0
 holds contains "process_crashed" if count(logs.messages({"process-segmentation-fault", "heap-corrupted"})) > 0
 holds contains "process_crashed" if input.logs.deaths[_].class in {"SIGSEGV", "SIGFPE", "SIGILL"}
 
+holds contains "p2p_off" if facts.env.NCCL_P2P_DISABLE == "1"
+
 # A signal handler tells the number of its own process, which two have only in two PID namespaces.
 holds contains "pid_twice" if {
 	some d in input.logs.deaths

@@ -70,7 +70,7 @@ local(address) if address in {"0.0.0.0", "::", "255.255.255.255"}
 bridge_address(address) if strings.any_prefix_match(address, ["172.17.", "192.168.122.", "10.88.0."])
 
 # virtual is true of the name of an interface that ends inside the machine.
-virtual(name) if regex.match(`^(docker|br-|virbr|veth|cni|cbr|cali|lxc|lxd|podman|kube-bridge|kube-ipvs|nodelocaldns|vmnet|vboxnet|vnet|dummy|nerdctl|ip6tnl|sit\d|tunl\d|azv)`, name)
+virtual(name) if regex.match(`^(docker|br-|virbr|veth|cni|cbr|cali|lxc|lxd|podman|kube-bridge|kube-ipvs|nodelocaldns|vmnet|vboxnet|vnet|dummy|nerdctl|tailscale|zt|ip6tnl|sit\d|tunl\d|azv)`, name)
 
 # bridge is true of the names of bridges inside a machine: a veth may be the end of a pod, with an address of its own.
 bridge(name) if regex.match(`^(docker|virbr|br-[0-9a-f]{12}$|podman|cni|lxcbr|lxdbr)`, name)

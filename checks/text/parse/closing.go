@@ -17,7 +17,7 @@ func (s *Sink) close() {
 	if !s.telling {
 		return
 	}
-	lines := strings.Split(strings.TrimRight(s.whole, " \t\r\n"), "\n")
+	lines := strings.Split(strings.TrimRight(withNewlines(s.whole), " \t\r\n"), "\n")
 	alike := map[string]int{}
 	var tail []Line
 	for i, text := range slices.Backward(lines) {
@@ -56,12 +56,12 @@ var (
 	prompted = lazy.New(`^(?:\S+@\S+)?[^\s\d]*[$#>] \w`)
 	harmless = lazy.New(`(?i)\b(?:no|0|zero) (?:errors?|failures?|failed|timeouts?|retries)\b|\b(?:errors?|failures?|failed|timeouts?)\b[:= ]{1,2}0(?:\.0\S*)?(?:\s|[,;)"]|$)`)
 	// ofLibraries are lines of libraries, which tell nothing of the program's end.
-	ofLibraries = lazy.New(`NCCL INFO|^\S+:\d+$|^=== |^\[\w+\]:\[[WI]\d|^\[[WI]\d{4}|^[WI]\d{4} `)
+	ofLibraries = lazy.New(`NCCL INFO|^\S+:\d+$|^=== |^\[\w+\]:\[[WI]\d|^\[[WI]\d{4}|^[WI](?:\d{4}|\d{8}) `)
 	// sentence is prose.
 	sentence = lazy.New(`(?:\b[a-z']{2,} ){4}.*[.!:]$`)
 	numbers  = lazy.New(`\d+(?:\.\d+)?(?:e[+-]?\d+)?`)
 	// allDone is how they say it of all their work, whatever else the line tells.
-	allDone = lazy.New(`(?i)\b(?:training|job|run|benchmark|evaluation|workload) (?:is |has )?(?:complete|completed|finished|done)\b(?:.*\b(?:after|in|at|step|total)\b|\W*$)`)
+	allDone = lazy.New(`(?i)\b(?:training|job|run|benchmark|evaluation|workload) (?:is |has )?(?:complete|completed|finished|done)\b(?:.*\b(?:after|in|at|step|total)\b|\W*$)|\b(?:completed|succeeded|done|finished) in attempt \d`)
 	// doneForm is how programs say that they are done. underWay are words of lines that say so of a part of the work, that
 	// tell of its beginning, or that report steps.
 	doneForm = lazy.New(`(?i)(?:^|[\s:;,=("'])(?:done|finished|completed?|success(?:ful(?:ly)?)?|passed|ok|bye|(?:clean|graceful|orderly) (?:shutdown|stop)|(?:code=exited, )?status=0(?:/SUCCESS)?|exit(?:ed|ing)?(?: with)?(?: code| status)?[:= ]?0|(?:failures|errors|failed)[:= ]{1,2}0|0 (?:failures|errors|failed))(?: in \S+ ?\w*)?(?:, [^?]{1,60})?[.!)"']*$|` +

@@ -51,7 +51,10 @@ type line struct {
 
 // sourceCode is a line of a program's source, as grep -n shows it, a call that would print a message, or one that strace
 // shows to fail as programs that look around expect.
-var sourceCode = lazy.New(`^\S+\.(?:py|c|cc|cpp|cu|cuh|h|hpp|go|rs)[:-]\d+[:-]\s*(?:raise\b|return\b|if\b|else\b|#|//|["'(]|[\w.]+\((?:\w+, ?)?f?["'])|^\s*(?:WARN|INFO|ERROR|f?printf|fputs|log(?:ger|ging)?\.\w+|raise \w+)\((?:\w+, ?)?f?["']|\) += -1 E(?:NOENT|CONNREFUSED|ADDRINUSE|AGAIN|EXIST|INPROGRESS) \(`)
+var sourceCode = lazy.New(`^\S+\.(?:py|c|cc|cpp|cu|cuh|h|hpp|go|rs)[:-]\d+[:-]\s*(?:raise\b|return\b|if\b|else\b|#|//|["'(]|[\w.]+\((?:\w+, ?)?f?["'])|^\s*(?:WARN|INFO|ERROR|f?printf|fputs|log(?:ger|ging)?\.\w+|raise \w+)\((?:\w+, ?)?f?["']|\) += -1 E(?:CONNREFUSED|ADDRINUSE|AGAIN|EXIST|INPROGRESS) \(|[^\w%]%(?:s|d|u|zu|l[dux]|p)\b`)
+
+// searches are the commands that print a program's texts.
+var searches = lazy.New(`^(?:sudo )?(?:strings|man|git (?:log|show|grep|diff)) |\bgrep\b.*\.(?:py|cc|cpp|cu|h)\b`)
 
 // Message puts a message into the facts, or counts it there. id is a row of the catalogue.
 func (s *Sink) Message(id string, fields map[string]string, l Line) {
@@ -61,7 +64,7 @@ func (s *Sink) Message(id string, fields map[string]string, l Line) {
 		panic("the catalogue has no row " + id) // A bug: the id is written in a parser.
 	}
 	complains := row.Role != "setting" && row.Role != "warning"
-	if complains && row.Survived(l.Whole()) || sourceCode.MatchString(l.Whole()) {
+	if complains && row.Survived(l.Whole()) || sourceCode.MatchString(l.Whole()) || searches.MatchString(s.Prompt().Command) {
 		return
 	}
 	if row.Done {

@@ -90,7 +90,7 @@ var (
 
 // over is how people say that a machine works again, or why they write: to close a case. Who says only that something
 // was solved may tell by what.
-var over = lazy.New(`(?m)^Subject: .*(?:\[(?i:closed)\]|\bback in (?:production|service|partition|rotation|the pool)\b)|\b[Cc]losing note\b|\b[Tt]o close (?:the|this|that) (?:ticket|case|incident)\b`)
+var over = lazy.New(`(?m)^Subject: .*(?:\[(?i:closed)\]|\bback in (?:production|service|partition|rotation|the pool)\b)|\b[Cc]losing note\b|\b[Nn]othing (?:here )?is (?:broken|wrong)(?: here)?[,.;!]|\b[Ss]tatus:? +closed, no fault found\b|\b[Ww]ork(?:s|ing) as (?:designed|intended)\b|\bACCEPTED without\b|\b[Tt]o close (?:the|this|that) (?:ticket|case|incident)\b`)
 
 // booted are words of the lines with which Linux begins, and with which journalctl announces that.
 var booted = lazy.New(`\bLinux version \d|Command line: BOOT_IMAGE|^-- Boot [0-9a-f]+|^-- Reboot --`)
@@ -147,15 +147,20 @@ var (
 	escapes  = lazy.New("\x1b\\[[0-9;]*m")
 )
 
+// withNewlines is a text whose lines end in newlines, also where carriage returns alone end them.
+func withNewlines(whole string) string {
+	if strings.Contains(whole, "\n") {
+		return whole
+	}
+	return strings.ReplaceAll(whole, "\r", "\n")
+}
+
 // datesOf are the dates of a text. In what kubectl describe prints, the end of a container stands below what ended it.
 func datesOf(whole string) dates {
 	all := dates{over: over.MatchString(whole)}
 	number, state := 0, 0
 	fenced, told := false, false // In a block of Markdown, and the last line before it says that it is of the past.
-	if !strings.Contains(whole, "\n") {
-		whole = strings.ReplaceAll(whole, "\r", "\n")
-	}
-	for line := range strings.Lines(whole) {
+	for line := range strings.Lines(withNewlines(whole)) {
 		number++
 		line = strings.TrimRight(line, "\r\n")
 		line = line[strings.LastIndexByte(line, '\r')+1:] // What stays on the screen.

@@ -60,7 +60,7 @@ func SourceOf(name, text string) Source {
 var (
 	// documentName and documentTitle are those of texts that tell what may happen, or did to others.
 	documentName  = lazy.New(`^(?:runbook|playbook|changelog|faq|wiki|handbook|how-?to|known[-_. ]?issues|release[-_. ]?notes)\b`)
-	documentTitle = lazy.New(`(?i)\A\s*#+ (?:[\w-]+ ){0,3}(?:runbook|playbook|changelog|faq|wiki|handbook|how-to|cheat ?sheet|known issues|release notes)\b`)
+	documentTitle = lazy.New(`(?i)\A\s*#+ (?:[\w-]+ ){0,3}(?:runbook|playbook|changelog|faq|wiki|handbook|how-to|cheat ?sheet|known issues|release notes|post-?mortem|glossary|exam|quiz)\b`)
 	// jsonLines is a log with an object on each line.
 	jsonLines = lazy.New(`\A\s*\{.*\}[ \t\r]*\n\s*\{`)
 	// objectBegins is how an object of Kubernetes begins.

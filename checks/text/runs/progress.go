@@ -111,12 +111,13 @@ func stepsKind(t *tracebacks) *parse.Kind {
 		Name: "training-steps", Title: "steps of a training job", Gives: []string{"logs"},
 		Anchors: []string{
 			"loss", "Step ", "step ", "step=", "step:", "iter", "Iteration ", "Epoch", "epoch", "Avg generation throughput: ",
-			"going on", "continu", "skipp", "taking the next", "its place", "falling back", "recovered", "dropped",
+			"allreduce", "all_reduce", "all-reduce", "going on", "continu", "skipp", "taking the next", "its place", "falling back", "recovered", "dropped",
 		},
 		Line: func(s *parse.Sink, l parse.Line) bool {
 			if len(l.Whole()) > maxStep {
 				return false
 			}
+			paced := t.notePace(s, l)
 			if message.Copes(l.Whole()) {
 				if t.survivedIn != s.Source() || len(t.survived) == near {
 					t.survived, t.survivedIn = nil, s.Source()
@@ -124,7 +125,7 @@ func stepsKind(t *tracebacks) *parse.Kind {
 				t.survived = append(t.survived, l.Number)
 			}
 			if !progressForm.MatchString(l.Whole()) {
-				return false
+				return paced
 			}
 			s.Step(l)
 			return true

@@ -357,7 +357,7 @@ var (
 		`|(?:python[\d.]* -m )?(?:pip3?|uv|conda|mamba|apt|apt-get|yum|dnf|zypper|dpkg|rpm) .*\b(?:install|uninstall|remove|purge|update|upgrade|dist-upgrade|activate|-[iU]\w*)\b` +
 		`|(?:docker|podman) (?:pull|build|restart|stop|start|compose)\b|\S*NVIDIA-Linux\S*\.run\b)`)
 	// programs are those that move data between GPUs, or may run what does, and scripts those of a user's own.
-	programs = lazy.New(`^(?:python[\d.]*|torchrun|mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun|srun|accelerate|deepspeed|vllm|sglang|trtllm-serve|lmdeploy|swift|llamafactory-cli|\w+_perf|p2pBandwidthLatencyTest|simpleP2P|nvbandwidth|TransferBench|ucx_perftest|osu_\w+|ib_\w+_(?:bw|lat)|pytest)$`)
+	programs = lazy.New(`^(?:python[\d.]*|torchrun|mpirun|mpiexec(?:\.hydra)?|orterun|prterun|horovodrun|srun|accelerate|deepspeed|vllm|sglang|trtllm-serve|lmdeploy|swift|llamafactory-cli|\w+_perf|p2pBandwidthLatencyTest|simpleP2P|nvbandwidth|TransferBench|ucx_perftest|osu_\w+|ib_\w+_(?:bw|lat))$`)
 	scripts  = lazy.New(`^\.{0,2}/\S+$`)
 	// system are folders whose programs look at the machine.
 	system = lazy.New(`^/(?:usr/)?s?bin/|^/(?:proc|sys|etc)/`)

@@ -43,7 +43,7 @@ const (
 
 // NewDeaths makes, for one reading, the kinds that show how the processes of a job ended: tracebacks of Python, signals,
 // assertions, exit codes that launchers report.
-func NewDeaths(*parse.Sink) parse.Family {
+func NewDeaths(s *parse.Sink) parse.Family {
 	t := &tracebacks{open: make(map[string]*traceback)}
 	return parse.Family{Kinds: []*parse.Kind{
 		{
@@ -53,6 +53,10 @@ func NewDeaths(*parse.Sink) parse.Family {
 			Read:    t.read,
 		},
 		torchrunKind(t), new(ends).kind(), stepsKind(t),
+	}, Finish: func() {
+		if l := late(t.paces); l != nil {
+			s.Logs().Late = l
+		}
 	}}
 }
 
@@ -69,6 +73,7 @@ type tracebacks struct {
 	// tracebacks between them.
 	survived   []int
 	survivedIn string
+	paces      []pace
 }
 
 // traceback is the last one behind a prefix.
