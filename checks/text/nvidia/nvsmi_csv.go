@@ -9,8 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// nvsmiCSVKind is the answer to nvidia-smi --query-gpu with --format=csv: the
-// header names the columns, or without one (noheader) the command.
+// nvsmiCSVKind is the answer to nvidia-smi --query-gpu with --format=csv, whose header names the columns.
 //
 //	index, name, driver_version, memory.total [MiB]
 //	0, NVIDIA H200, 580.159.04, 143771 MiB
@@ -23,14 +22,8 @@ var nvsmiCSVKind = &parse.Kind{
 	},
 	Commands: []string{"nvidia-smi"},
 	Begins: func(in *parse.Lines) bool {
-		if columns, ok := nvsmiCSVHeader(in.First().Text); ok {
-			return len(columns) > 1 || in.After("nvidia-smi")
-		}
-		if !in.After("nvidia-smi") || nvsmiSorted.MatchString(in.Prompt().Command) {
-			return false
-		}
-		columns := nvsmiCSVAsked(in.Prompt().Command)
-		return len(columns) > 0 && strings.Count(in.First().Text, ",") == len(columns)-1
+		columns, ok := nvsmiCSVHeader(in.First().Text)
+		return ok && (len(columns) > 1 || in.After("nvidia-smi"))
 	},
 	Read: nvsmiCSVRead,
 }
@@ -64,31 +57,13 @@ func nvsmiCSVHeader(text string) ([]string, bool) {
 	return columns, known > 0 && (known > 1 || len(columns) == 1 || strings.ContainsAny(text, "._"))
 }
 
-// nvsmiSorted is a command after which a line is not that of the GPU at its position.
-var nvsmiSorted = lazy.New(`\| *(?:sort|uniq)\b`)
-
-var nvsmiCSVOption = lazy.New(`--query-(?:gpu|remapped-rows)[= ]([a-z0-9_.,]+)`)
-
-// nvsmiCSVAsked reads the columns that a command asks for.
-func nvsmiCSVAsked(command string) []string {
-	asked := nvsmiCSVOption.First(command)
-	if asked == "" || !strings.Contains(command, "csv") {
-		return nil
-	}
-	return strings.Split(strings.Trim(asked, ","), ",")
-}
-
 func nvsmiCSVRead(s *parse.Sink, in *parse.Lines) {
 	command := ""
 	if in.After("nvidia-smi") {
 		command = in.Prompt().Command
 	}
-	columns, header := nvsmiCSVHeader(in.First().Text)
-	if header {
-		in.Next()
-	} else {
-		columns = nvsmiCSVAsked(command)
-	}
+	columns, _ := nvsmiCSVHeader(in.First().Text)
+	in.Next()
 	only := nvsmiCommandIndex(command)
 	rows, consecutive := 0, true
 	in.While(func(l parse.Line) bool {

@@ -75,7 +75,7 @@ func nvtopoBegins(in *parse.Lines, row func(text string) []string) bool {
 	return row(lines[0].Text) != nil || nvtopoHeader(lines[0].Text) != nil && len(lines) > 1 && row(lines[1].Text) != nil
 }
 
-// nvtopoMatrix takes a matrix: the columns that its header names, if it has one, and its rows.
+// nvtopoMatrix takes a matrix: its columns, which its rows name where it has no header, for it is square; and its rows.
 func nvtopoMatrix(in *parse.Lines, row func(text string) []string) (columns []string, rows [][]string, lines []parse.Line) {
 	if columns = nvtopoHeader(in.First().Text); columns != nil {
 		in.Next()
@@ -88,18 +88,17 @@ func nvtopoMatrix(in *parse.Lines, row func(text string) []string) (columns []st
 		rows = append(rows, fields)
 		return true
 	})
+	if columns == nil {
+		for _, r := range rows {
+			columns = append(columns, r[0])
+		}
+	}
 	return columns, rows, lines
 }
 
 func nvtopoRead(s *parse.Sink, in *parse.Lines) {
 	columns, rows, lines := nvtopoMatrix(in, nvtopoRow)
-	if columns == nil { // The matrix is square: its rows name its columns.
-		for _, r := range rows {
-			columns = append(columns, r[0])
-		}
-	}
-	names := nvtopoLegend(in)
-	nvtopoEnter(s, columns, rows, lines, names)
+	nvtopoEnter(s, columns, rows, lines, nvtopoLegend(in))
 }
 
 // nvtopoLegend takes the legends below the matrix and returns the names of the NICs.
@@ -253,23 +252,16 @@ func nvtopoPeerRead(s *parse.Sink, in *parse.Lines) {
 		return
 	}
 	for i, r := range rows {
-		for j, word := range r[1:] {
-			b := j
-			if columns != nil {
-				if j >= len(columns) {
-					break
-				}
-				m := nvtopoGPU.FindStringSubmatch(columns[j])
-				if m == nil {
-					break
-				}
-				b = parse.Number(m[1])
+		a := parse.Number(strings.TrimPrefix(r[0], "GPU"))
+		for j, word := range r[1:min(len(r), len(columns)+1)] {
+			m := nvtopoGPU.FindStringSubmatch(columns[j])
+			if m == nil {
+				break
 			}
-			a := parse.Number(strings.TrimPrefix(r[0], "GPU"))
+			b := parse.Number(m[1])
 			for _, index := range []int{a, b} {
-				if g := s.GPUAt(index, lines[i]); word != "X" && index < 1024 {
-					g.Vendor, g.InNVML = "nvidia", true
-				}
+				g := s.GPUAt(index, lines[i])
+				g.Vendor, g.InNVML = "nvidia", true
 			}
 			if word != "X" {
 				nvtopoStatus(s, min(a, b), max(a, b), what, nvtopoPeerWords[word], lines[i])
