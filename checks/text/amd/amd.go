@@ -8,7 +8,7 @@ func New(*parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{
 		jsonKind, smiTopologyKind, smiTableKind, smiKind, smiVersionKind,
 		rocmSMITopologyKind, rocmSMILineKind,
-		rocminfoKind, rocminfoVersionKind,
+		rocminfoKind,
 		transferBenchKind, rocmBandwidthKind, torchDevicesKind,
 	}}
 }

@@ -145,18 +145,3 @@ func rocminfoAddress(bdf string) string {
 	}
 	return fmt.Sprintf("0000:%02x:%02x.%x", n>>8, n>>3&0x1f, n&7)
 }
-
-// rocminfoVersionKind is the content of /opt/rocm/.info/version, known by the command alone.
-var rocminfoVersionKind = &parse.Kind{
-	Name: "rocm-version", Title: "ROCm's version, from /opt/rocm/.info/version", Command: "cat /opt/rocm/.info/version", Gives: []string{"software"},
-	Commands: []string{"cat", "cut", "head"},
-	Begins: func(in *parse.Lines) bool {
-		return strings.Contains(in.Prompt().Command, ".info/version") && in.After("cat", "cut", "head") && rocminfoVersion.MatchString(in.First().Text)
-	},
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		l, _ := in.Next()
-		s.Package("rocm", rocminfoVersion.FindStringSubmatch(l.Text)[1], "", "file", l)
-	},
-}
-
-var rocminfoVersion = lazy.New(`^\s*(\d+\.\d+(?:\.\d+)?)(?:-\S+)?\s*$`)
