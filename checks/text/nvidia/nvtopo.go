@@ -33,7 +33,7 @@ var nvtopoKind = &parse.Kind{
 var (
 	nvtopoGPU  = lazy.New(`^GPU(\d{1,3})$`)
 	nvtopoName = lazy.New(`^[A-Za-z][\w.-]*$`)
-	nvtopoCell = lazy.New(`^(?:X|NV(\d{1,2})|PIX|PXB|PHB|NODE|SYS|SOC|PSB)$`)
+	nvtopoCell = lazy.New(`^(?:X|NV(\d{1,2})|PIX|PXB|PHB|NODE|SYS)$`)
 	// nvtopoNIC is a line of the legend of NICs.
 	nvtopoNIC = lazy.New(`^\s+(NIC\d+): (\S+)\s*$`)
 )
@@ -120,7 +120,7 @@ func nvtopoLegend(in *parse.Lines) map[string]string {
 }
 
 // nvtopoWord is the head of a legend, or a line that explains a word of the matrix.
-var nvtopoWord = lazy.New(`^(?:(?:NIC )?Legend:\s*$|\s+(?:X|NV#|PIX|PXB|PHB|NODE|SYS|SOC|PSB|OK|CNS|GNS|TNS|NS|DR|U|N/A)\s+= )`)
+var nvtopoWord = lazy.New(`^(?:(?:NIC )?Legend:\s*$|\s+(?:X|NV#|PIX|PXB|PHB|NODE|SYS|OK|CNS|GNS|TNS|NS|DR|U|N/A)\s+= )`)
 
 // nvtopoLinks is the most NVLinks that a GPU has (NVML_NVLINK_MAX_LINKS up to Blackwell). A GPU whose row adds up to
 // more shares its links between its peers, through NVSwitches.
@@ -167,9 +167,6 @@ func nvtopoEnter(s *parse.Sink, columns []string, rows [][]string, lines []parse
 	}
 }
 
-// nvtopoPaths are the words for paths that newer versions have changed.
-var nvtopoPaths = map[string]string{"SOC": "SYS", "PSB": "PIX"}
-
 // nvtopoPath enters a cell of the matrix.
 func nvtopoPath(s *parse.Sink, a, b, kind string, cell []string, switched bool, l parse.Line) {
 	p := s.Pair(a, b, kind, l)
@@ -180,7 +177,7 @@ func nvtopoPath(s *parse.Sink, a, b, kind string, cell []string, switched bool, 
 		p.NVLinks, p.NVSwitch = &n, switched
 		return
 	}
-	p.Path = cmp.Or(nvtopoPaths[cell[0]], cell[0])
+	p.Path = cell[0]
 	if kind == "gpu-gpu" {
 		p.NVLinks = new(int) // The matrix would show them.
 	}
