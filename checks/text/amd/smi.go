@@ -223,7 +223,9 @@ func smiTableRead(s *parse.Sink, in *parse.Lines) {
 		if text == "" || text[0] != '|' && text[0] != '+' {
 			return false
 		}
-		smiVersion(s, l)
+		if version := smiROCm.First(l.Text); version != "" {
+			s.Package("rocm", version, "", "amd-smi", l)
+		}
 		if m := smiFirst.FindStringSubmatch(l.Text); m != nil && rows < gpuMax {
 			rows++
 			g = s.GPU(facts.Address(m[1]), l)
@@ -236,20 +238,4 @@ func smiTableRead(s *parse.Sink, in *parse.Lines) {
 		}
 		return true
 	})
-}
-
-// smiVersionKind is the line of amd-smi version.
-var smiVersionKind = &parse.Kind{
-	Name: "amd-smi-version", Title: "versions, from amd-smi version", Command: "amd-smi version", Gives: []string{"software"},
-	Anchors: []string{"AMDSMI Tool:"},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		smiVersion(s, l)
-		return true
-	},
-}
-
-func smiVersion(s *parse.Sink, l parse.Line) {
-	if version := smiROCm.First(l.Text); version != "" {
-		s.Package("rocm", version, "", "amd-smi", l)
-	}
 }

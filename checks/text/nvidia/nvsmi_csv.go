@@ -85,7 +85,7 @@ func nvsmiCSVRead(s *parse.Sink, in *parse.Lines) {
 func nvsmiCSVRow(s *parse.Sink, columns, fields []string, position int, consecutive *bool, row int, l parse.Line) bool {
 	told := &facts.GPU{}
 	address, driver := "", ""
-	index, given := position, false
+	index := -1
 	for i, column := range columns {
 		value := strings.TrimSpace(fields[i])
 		switch nvsmiCSVKeys[column] {
@@ -94,7 +94,7 @@ func nvsmiCSVRow(s *parse.Sink, columns, fields []string, position int, consecut
 			if err != nil || n < 0 || n > 1023 {
 				return false
 			}
-			index, given = n, true
+			index = n
 			*consecutive = *consecutive && n == row
 		case "address":
 			if address = facts.Address(value); address == "" {
@@ -112,8 +112,8 @@ func nvsmiCSVRow(s *parse.Sink, columns, fields []string, position int, consecut
 		}
 	}
 	nvsmiDriver(s, driver, "", l)
-	if address != "" && !given {
-		index = -1
+	if address == "" && index < 0 {
+		index = position
 	}
 	nvsmiReplace(nvsmiGPU(s, address, index, l), told)
 	return true

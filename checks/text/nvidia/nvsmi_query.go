@@ -69,17 +69,14 @@ type nvsmiQueryReader struct {
 	headings []string
 	depths   []int
 	// nameless is true while lines of a GPU come whose heading was cut off;
-	// opening is the first of its lines, which marks the next GPU.
+	// opening is the first of its lines, which marks the next GPU, and next the index of that.
 	nameless bool
 	opening  string
-	index    int
+	next     int
 }
 
 func nvsmiQueryRead(s *parse.Sink, in *parse.Lines) {
-	r := &nvsmiQueryReader{sink: s, index: nvsmiCommandIndex(in.Prompt().Command)}
-	if r.index >= 0 {
-		r.index-- // The first GPU has the index that was asked for.
-	}
+	r := &nvsmiQueryReader{sink: s, next: max(nvsmiCommandIndex(in.Prompt().Command), 0)}
 	blank := false
 	in.While(func(l parse.Line) bool {
 		if blank && !nvsmiQueryGoesOn(l.Text) {
@@ -158,9 +155,9 @@ func (r *nvsmiQueryReader) nextNameless(heading string, l parse.Line) {
 	}
 	r.opening = cmp.Or(r.opening, heading)
 	r.commit()
-	if r.index < 1023 {
-		r.index = max(r.index+1, 0)
-		r.gpu, r.known, r.nameless = &facts.GPU{}, nvsmiGPU(r.sink, "", r.index, l), true
+	if r.next < 1024 {
+		r.gpu, r.known, r.nameless = &facts.GPU{}, nvsmiGPU(r.sink, "", r.next, l), true
+		r.next++
 	}
 }
 
