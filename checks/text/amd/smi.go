@@ -169,11 +169,10 @@ func smiWidth(to *int, value string) {
 
 func smiSpeed(to *int, value string) {
 	v, ok := gpuNumber(value)
-	switch {
-	case !ok || *to != 0:
-	case strings.Contains(value, "MT/s"):
-		*to = gpuGeneration(v / 1000)
-	default:
+	if strings.Contains(value, "MT/s") {
+		v /= 1000
+	}
+	if ok && *to == 0 {
 		*to = gpuGeneration(v)
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// nvsmiCSVKind is the answer to nvidia-smi --query-gpu with --format=csv, whose header names the columns.
+// nvsmiCSVKind is the answer to nvidia-smi --query-gpu with --format=csv: the
+// header names the columns, or without one (noheader) the command.
 //
 //	index, name, driver_version, memory.total [MiB]
 //	0, NVIDIA H200, 580.159.04, 143771 MiB
@@ -22,8 +23,11 @@ var nvsmiCSVKind = &parse.Kind{
 	},
 	Commands: []string{"nvidia-smi"},
 	Begins: func(in *parse.Lines) bool {
-		columns, ok := nvsmiCSVHeader(in.First().Text)
-		return ok && (len(columns) > 1 || in.After("nvidia-smi"))
+		if columns, ok := nvsmiCSVHeader(in.First().Text); ok {
+			return len(columns) > 1 || in.After("nvidia-smi")
+		}
+		columns := nvsmiCSVAsked(in)
+		return columns != nil && strings.Count(in.First().Text, ",") == len(columns)-1
 	},
 	Read: nvsmiCSVRead,
 }
@@ -57,13 +61,32 @@ func nvsmiCSVHeader(text string) ([]string, bool) {
 	return columns, known > 0 && (known > 1 || len(columns) == 1 || strings.ContainsAny(text, "._"))
 }
 
+// nvsmiCSVAsked are the columns that the command right above asks for, but where a line is not that of the GPU at its position.
+func nvsmiCSVAsked(in *parse.Lines) []string {
+	command := in.Prompt().Command
+	asked := nvsmiCSVOption.First(command)
+	if asked == "" || !in.After("nvidia-smi") || !strings.Contains(command, "csv") || nvsmiSorted.MatchString(command) {
+		return nil
+	}
+	return strings.Split(strings.Trim(asked, ","), ",")
+}
+
+var (
+	nvsmiCSVOption = lazy.New(`--query-(?:gpu|remapped-rows)[= ]([a-z0-9_.,]+)`)
+	nvsmiSorted    = lazy.New(`\| *(?:sort|uniq)\b`)
+)
+
 func nvsmiCSVRead(s *parse.Sink, in *parse.Lines) {
 	command := ""
 	if in.After("nvidia-smi") {
 		command = in.Prompt().Command
 	}
-	columns, _ := nvsmiCSVHeader(in.First().Text)
-	in.Next()
+	columns, header := nvsmiCSVHeader(in.First().Text)
+	if header {
+		in.Next()
+	} else {
+		columns = nvsmiCSVAsked(in)
+	}
 	only := nvsmiCommandIndex(command)
 	rows, consecutive := 0, true
 	in.While(func(l parse.Line) bool {

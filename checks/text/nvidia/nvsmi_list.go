@@ -67,9 +67,6 @@ func nvsmiListRead(s *parse.Sink, in *parse.Lines) {
 
 // nvlinkEnter enters what a line says about a link.
 func nvlinkEnter(g *facts.GPU, link int, text string) {
-	if link >= 64 { // NVML_NVLINK_MAX_LINKS is 18, or 36 since driver 590.
-		return
-	}
 	speed, inactive := nvlinkSpeed.First(text), strings.HasPrefix(text, "<inactive>")
 	if speed == "" && !inactive && !nvlinkCount.MatchString(text) {
 		return // A capability, a counter of newer links: nothing of the state.

@@ -142,7 +142,8 @@ func TestNvsmiCSV(t *testing.T) {
 			gpus: []string{"GPU0", "GPU1"}, nvml: "ok", driver: "550.54.15", compute: "8.9",
 		},
 		"without a prompt":  {text: "index, pci.bus_id, memory.total [MiB]\n4, 00000000:84:00.0, 22939 MiB\n", gpus: []string{"0000:84:00.0"}},
-		"one GPU, no index": {text: "$ nvidia-smi -i 2 --query-gpu=name,compute_cap --format=csv\nname, compute_cap\nTesla T4, 7.5\n", gpus: []string{"GPU2"}, compute: "7.5"},
+		"without a header":  {text: "$ nvidia-smi --query-gpu=index,name --format=csv,noheader\n0, NVIDIA H200\n1, NVIDIA H200\n$ ls\n", gpus: []string{"GPU0", "GPU1"}, nvml: "ok"},
+		"one GPU, no index": {text: "$ nvidia-smi -i 2 --query-gpu=name,compute_cap --format=csv,noheader\nTesla T4, 7.5\n", gpus: []string{"GPU2"}, compute: "7.5"},
 		"cut by a pipe":     {text: "$ nvidia-smi --query-gpu=index,name --format=csv | head -2\nindex, name\n0, NVIDIA H200\n", gpus: []string{"GPU0"}},
 	} {
 		f := texttest.Parse("smi.txt", c.text)
@@ -150,7 +151,7 @@ func TestNvsmiCSV(t *testing.T) {
 		got := expect.Map(f.GPUs.Devices, func(g facts.GPU) string { return g.Address })
 		expect.That(t, reflect.DeepEqual(got, c.gpus) && f.GPUs.NVML == c.nvml && f.GPUs.Driver.Version == c.driver && f.GPUs.Devices[0].ComputeCapability == c.compute, "%s: got %v, %+v", name, got, f.GPUs)
 	}
-	for _, text := range []string{"name, age\nBob, 12\n", "index, value\n0, 1\n", "Dear name, you\n"} {
+	for _, text := range []string{"name, age\nBob, 12\n", "$ nvidia-smi --query-gpu=name,ecc.errors.uncorrected.volatile.total --format=csv,noheader | sort | uniq -c\n      8 NVIDIA H200, 0\n", "index, value\n0, 1\n", "Dear name, you\n"} {
 		f := texttest.Parse("mail.txt", text)
 		expect.That(t, f.GPUs == nil, "%q: got %+v, want nothing", text, f.GPUs)
 	}
@@ -185,7 +186,7 @@ func FuzzTexts(f *testing.F) {
 		"$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n",
 		"lrwxrwxrwx. 1 root root 22 Nov  2 10:12 /usr/lib64/libnvidia-ml.so.1 -> libnvidia-ml.so.550.90.07\n",
 		"libcuda.so.1 -> /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01\r\nlibcuda.so.1 -> \n",
-		texttest.NvsmiTableText, nvsmiQueryText, "index, name\n0, NVIDIA H200\n", "GPU 0: x (UUID: GPU-1)\n",
+		texttest.NvsmiTableText, nvsmiQueryText, "$ nvidia-smi --query-gpu=index,name --format=csv,noheader\n0, NVIDIA H200\n", "GPU 0: x (UUID: GPU-1)\n",
 	} {
 		f.Add(seed)
 	}
