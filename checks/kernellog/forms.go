@@ -26,15 +26,6 @@ const driverField = "driver"
 // 0000:3b:00.0:", "NVRM: GPU 0000:3b:00.0:".
 var leading = lazy.New(`^(?:NVRM: )?(?:GPU(?: at PCI:)? ?)?(?:([\w-]+) )?([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)\b`)
 
-// device returns the address that a message begins with, and the driver before it.
-func device(text string) (driver, address string) {
-	groups := leading.FindStringSubmatch(text)
-	if groups == nil {
-		return "", ""
-	}
-	return groups[1], facts.Address(groups[2])
-}
-
 // classify finds the form of a message, and makes
 // an event of what it says. form is its id, or what it shares with its twins.
 func classify(text string) (event facts.KernelEvent, form string, ok bool) {
@@ -49,10 +40,11 @@ func classify(text string) (event facts.KernelEvent, form string, ok bool) {
 		if !ok {
 			continue
 		}
-		driver, address := device(text)
-		event.Address = cmp.Or(event.Address, address)
-		if driver != "" {
-			set(&event, driverField, driver)
+		if m := leading.FindStringSubmatch(text); m != nil {
+			event.Address = cmp.Or(event.Address, facts.Address(m[2]))
+			if m[1] != "" {
+				set(&event, driverField, m[1])
+			}
 		}
 		return event, cmp.Or(row.Twin, row.ID), true
 	}

@@ -3,7 +3,7 @@ package kernellog
 
 import (
 	"cmp"
-	"fmt"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -251,15 +251,8 @@ func (l *Reader) count(event facts.KernelEvent, form, message string) {
 func (l *Reader) key(e facts.KernelEvent, form string) string {
 	fields := maps.Clone(e.Fields)
 	delete(fields, driverField)
-	return fmt.Sprintf("%s %d %d %t %s %q %s", form, orNone(e.Code), orNone(e.BAR), orNone(e.Fatal), e.Address, fields, l.host)
-}
-
-// orNone is a value in a list of one; an empty list if it is not known.
-func orNone[T any](v *T) []T {
-	if v == nil {
-		return nil
-	}
-	return []T{*v}
+	raw, _ := json.Marshal(facts.KernelEvent{ID: form, Code: e.Code, BAR: e.BAR, Fatal: e.Fatal, Address: e.Address, Fields: fields, Host: l.host}) // It has no value that fails.
+	return string(raw)
 }
 
 // Events returns what was found in all lines so far, in order of the time since boot as far as lines tell it. Of two forms that

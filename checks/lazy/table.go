@@ -17,3 +17,6 @@ func Table[T any](text []byte) func() *T {
 		return t
 	})
 }
+
+// UnmarshalYAML takes the expression of a row.
+func (r *Regexp) UnmarshalYAML(node *yaml.Node) error { return node.Decode(&r.expression) }

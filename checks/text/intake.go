@@ -84,8 +84,6 @@ type intake struct {
 	names map[string]int
 	// beyond are texts that are counted only: there are too many to list.
 	beyond listing
-	// failed is the first error of a file or of what it holds.
-	failed error
 }
 
 // Result is what was read.
@@ -149,41 +147,25 @@ func Read(ctx context.Context, paths []string, options Options) (Result, error) 
 	return Result{Facts: f}, nil
 }
 
-// nothingError is ErrNothing with why.
-type nothingError struct{ error }
-
-func (nothingError) Is(target error) bool { return target == ErrNothing }
-func (e nothingError) Unwrap() error      { return e.error }
-
-// nothing says why nothing was recognized.
+// nothing says why nothing was recognized, by the only text or the first that was not read to its end.
 func (t *intake) nothing(texts []facts.Text) error {
-	reason := func(text facts.Text) error {
-		bounded := text.Unread == facts.UnreadSize || text.Unread == facts.UnreadTime
-		switch {
-		case bounded && text.Bytes > 0:
-			return fmt.Errorf("nothing was recognized in its first %s: %w", parse.Size(text.Bytes), cmp.Or(t.stopped, ErrDeadline))
-		case bounded:
-			return fmt.Errorf("not read: %w", cmp.Or(t.stopped, ErrDeadline))
-		case text.Unread == facts.UnreadError && t.failed != nil:
-			return t.failed
-		}
+	first := slices.IndexFunc(texts, func(t facts.Text) bool { return t.Unread != "" })
+	if len(texts) == 1 {
+		first = 0
+	}
+	if first < 0 || texts[first].Problem == "" {
+		return ErrNothing
+	}
+	switch text := texts[first]; {
+	case text.Unread == facts.UnreadSize || text.Unread == facts.UnreadTime:
+		return fmt.Errorf("%w: %w", ErrNothing, cmp.Or(t.stopped, ErrDeadline))
+	case len(texts) > 1:
+		return fmt.Errorf("%w; %s: %s", ErrNothing, text.Name, text.Problem)
+	case text.Unread == facts.UnreadError && text.Bytes == 0:
+		return fmt.Errorf("%w (not read: %s)", ErrNothing, text.Problem)
+	default:
 		return fmt.Errorf("%w (%s)", ErrNothing, text.Problem)
 	}
-	first := slices.IndexFunc(texts, func(t facts.Text) bool { return t.Unread != "" })
-	switch {
-	case len(texts) == 1 && texts[0].Problem != "":
-		return nothingError{reason(texts[0])}
-	case first >= 0:
-		unread := 0
-		for _, text := range texts {
-			if text.Unread != "" {
-				unread += max(text.More, 1)
-			}
-		}
-		why := reason(texts[first])
-		return nothingError{fmt.Errorf("nothing in it was recognized; %d of its texts could not be read to the end, the first is %s: %w", unread, texts[first].Name, why)}
-	}
-	return ErrNothing
 }
 
 // ended reports whether nothing more is read: a bound was reached. A context that
@@ -234,7 +216,6 @@ func (t *intake) unreadable(ctx context.Context, list *listing, name string, err
 	if _, cancelled := t.ended(ctx); cancelled != nil {
 		return cancelled
 	}
-	t.failed = cmp.Or(t.failed, fmt.Errorf("not read: %s", gather.Cause(err)))
 	list.pass(name, t.problemOf(err))
 	return nil
 }
@@ -489,7 +470,5 @@ func (t *intake) brokenOff(err error) {
 	p, told := t.problemOf(err), t.Sink.TextUnderWay()
 	if told.Problem, told.Unread = p.why, p.unread; told.Bytes > 0 {
 		told.Problem = "not read beyond its first " + parse.Size(told.Bytes) + ": " + p.why
-	} else {
-		t.failed = cmp.Or(t.failed, fmt.Errorf("not read: %s", gather.Cause(err)))
 	}
 }

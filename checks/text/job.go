@@ -89,8 +89,7 @@ func joinStorage(machine, texts *facts.StorageFacts) *facts.StorageFacts {
 func joinEnv(machine, job *facts.EnvFacts) *facts.EnvFacts {
 	joined := &facts.EnvFacts{Variables: slices.Clone(machine.Variables)}
 	for _, v := range job.Variables {
-		same := slices.IndexFunc(machine.Variables, func(m facts.Variable) bool { return m.Name == v.Name })
-		if same >= 0 {
+		if slices.ContainsFunc(machine.Variables, func(m facts.Variable) bool { return m.Name == v.Name }) {
 			v.Effective = false
 		}
 		joined.Variables = append(joined.Variables, v)

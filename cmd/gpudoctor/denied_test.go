@@ -180,7 +180,7 @@ func TestUnreadableAlone(t *testing.T) {
 	expect.That(t, exit == exitUnproven && d.Verdict.State == report.Inconclusive && strings.Contains(strings.Join(d.Verdict.Missing, "\n"), "duplex: invalid argument"), "exit code %d, %+v", exit, d.Verdict)
 	c := exec.Command("gpudoctor", "check", "--from", folder+"/duplex")
 	out, err := c.CombinedOutput()
-	expect.That(t, c.ProcessState.ExitCode() == exitError && strings.Contains(string(out), "duplex: not read: invalid argument\nhint: "), "%v: %s", err, out)
+	expect.That(t, c.ProcessState.ExitCode() == exitError && strings.Contains(string(out), "(not read: invalid argument)\nhint: "), "%v: %s", err, out)
 }
 
 // TestLimits checks that under a low limit the program ends with a report, or with one line, a hint and exit code 2. Under

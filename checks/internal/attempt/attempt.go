@@ -57,14 +57,12 @@ type Result struct {
 
 // Fact is the result as a fact; nil for one that is not known, and why.
 func (r Result) Fact() (a *facts.Attempt, why string) {
-	shown := func(s string) string { return escape.Printable(s, maxShown) }
+	shown := func(s string) string { return escape.Printable(s, 256) }
 	if r.Outcome != OK && r.Outcome != Refused || r.Bytes < 0 {
 		return nil, shown(cmp.Or(r.Reason, "it has no outcome"))
 	}
 	return &facts.Attempt{Outcome: r.Outcome, Call: shown(r.Call), Errno: shown(r.Errno), Bytes: r.Bytes}, ""
 }
-
-const maxShown = 256
 
 const task = "try what the kernel allows"
 

@@ -127,10 +127,8 @@ func ending(r *child.Result, step time.Duration) string {
 		return fmt.Sprintf("%s did not return within %s", call, step)
 	case r.TimedOut || r.Canceled:
 		return "the time for it ran out"
-	case r.Death == child.DeathByLibrary && r.Signal != "":
-		return fmt.Sprintf("%s crashed: %s", call, r.Signal)
 	case r.Death == child.DeathByLibrary:
-		return fmt.Sprintf("%s ended its process with exit code %d", call, r.Code)
+		return fmt.Sprintf("%s crashed: %s", call, r.End())
 	}
 	return "its process was ended: " + r.End()
 }

@@ -6,9 +6,9 @@ import "github.com/gpudoctor/gpudoctor/checks/text/parse"
 // New makes the kinds of this package for one reading.
 func New(*parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{
-		jsonKind, smiTopologyKind, smiTableKind, smiKind, smiVersionKind,
+		jsonKind, smiTopologyKind, smiTableKind, smiKind,
 		rocmSMITopologyKind, rocmSMILineKind,
-		rocminfoKind, rocminfoVersionKind,
+		rocminfoKind,
 		transferBenchKind, rocmBandwidthKind, torchDevicesKind,
 	}}
 }

@@ -52,38 +52,13 @@ func gpuSetIndex(s *parse.Sink, g *facts.GPU, index int) {
 	}
 }
 
-// gpuInstinct is the model of an Instinct GPU by its PCI id, for tools that print the id alone: its needs differ from
-// those of a Radeon card. It is empty for all others.
-func gpuInstinct(id string) string {
-	if model := data.GPUModelByID(strings.ToLower(id)).Name; strings.HasPrefix(model, "AMD Instinct") {
-		return model
-	}
-	return ""
-}
-
 // gpuSetName notes a model. Tools print ids or "N/A" where they know none.
 func gpuSetName(g *facts.GPU, name string) {
 	name = strings.TrimSpace(name)
-	if model := gpuInstinct(name); model != "" {
-		name = model
-	}
 	if name == "" || name == "N/A" || strings.HasPrefix(name, "0x") || g.Name != "" {
 		return
 	}
 	g.Name = escape.Printable(name, 100)
-}
-
-// gpuSetModel notes the model of an id.
-func gpuSetModel(g *facts.GPU, id string) {
-	if gpuInstinct(id) != "" {
-		gpuSetName(g, id)
-	}
-}
-
-func gpuSetUUID(g *facts.GPU, value string) {
-	if g.UUID == "" && value != "N/A" {
-		g.UUID = escape.Printable(value, 64)
-	}
 }
 
 func gpuSetXGMIErrors(g *facts.GPU, value string) { g.XGMIErrors = cmp.Or(gpuInt(value), g.XGMIErrors) }

@@ -1,6 +1,7 @@
 package amd
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -94,10 +95,7 @@ func rocmBandwidthAddress(text string) string {
 
 // name is a device's name; without a list of the devices its number alone is known, and whether it is a GPU is not.
 func (r *rocmBandwidthReport) name(n int) string {
-	if name, ok := r.names[n]; ok {
-		return name
-	}
-	return "device " + strconv.Itoa(n)
+	return cmp.Or(r.names[n], "device "+strconv.Itoa(n))
 }
 
 // matrix reads the matrix below a title.

@@ -18,22 +18,18 @@ var rocminfoKind = &parse.Kind{
 	Anchors:  []string{"HSA System Attributes", "HSA Agents", "Agent 1", "Agent 2", "  Name:  ", "Marketing Name:"},
 	Commands: []string{"rocminfo"},
 	Begins: func(in *parse.Lines) bool {
-		l, _ := in.Peek()
-		switch text := strings.TrimSpace(l.Text); {
-		case text == "HSA System Attributes", text == "HSA Agents", rocminfoAgent.MatchString(text):
-			return true
-		case in.After("rocminfo"):
-			return slices.ContainsFunc(in.Ahead(12), func(l parse.Line) bool {
-				return rocminfoName.MatchString(l.Text) || rocminfoAgent.MatchString(strings.TrimSpace(l.Text)) || strings.Contains(l.Text, "HSA System Attributes")
-			})
+		lines := in.Ahead(1)
+		if in.After("rocminfo") { // What it says of the kernel's module comes first.
+			lines = in.Ahead(12)
 		}
-		return rocminfoName.MatchString(l.Text)
+		return slices.ContainsFunc(lines, func(l parse.Line) bool { return rocminfoBegins.MatchString(l.Text) || rocminfoName.MatchString(l.Text) })
 	},
 	Read: rocminfoRead,
 }
 
 var (
-	rocminfoAgent = lazy.New(`^Agent (\d{1,3})$`)
+	rocminfoBegins = lazy.New(`^\s*(?:HSA System Attributes|HSA Agents|Agent \d{1,3})\s*$`)
+	rocminfoAgent  = lazy.New(`^Agent (\d{1,3})$`)
 	// rocminfoName is the name of an agent that is a GPU; its ISAs have longer ones, further to the right.
 	rocminfoName  = lazy.New(`^ *(?:Name: +gfx[0-9a-f]{3,4}\s*|Marketing Name: {2,}\S.*)$`)
 	rocminfoEntry = lazy.New(`^( *)([A-Za-z][A-Za-z0-9 ().,/_-]{0,60}?)::? *(.*?)\s*$`)
@@ -145,18 +141,3 @@ func rocminfoAddress(bdf string) string {
 	}
 	return fmt.Sprintf("0000:%02x:%02x.%x", n>>8, n>>3&0x1f, n&7)
 }
-
-// rocminfoVersionKind is the content of /opt/rocm/.info/version, known by the command alone.
-var rocminfoVersionKind = &parse.Kind{
-	Name: "rocm-version", Title: "ROCm's version, from /opt/rocm/.info/version", Command: "cat /opt/rocm/.info/version", Gives: []string{"software"},
-	Commands: []string{"cat", "cut", "head"},
-	Begins: func(in *parse.Lines) bool {
-		return strings.Contains(in.Prompt().Command, ".info/version") && in.After("cat", "cut", "head") && rocminfoVersion.MatchString(in.First().Text)
-	},
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		l, _ := in.Next()
-		s.Package("rocm", rocminfoVersion.FindStringSubmatch(l.Text)[1], "", "file", l)
-	},
-}
-
-var rocminfoVersion = lazy.New(`^\s*(\d+\.\d+(?:\.\d+)?)(?:-\S+)?\s*$`)

@@ -56,7 +56,7 @@ func rocmSMILine(s *parse.Sink, l parse.Line) bool {
 // rocmSMIFields says which entry fills what, for text and JSON alike.
 var rocmSMIFields = map[string]func(g *facts.GPU, value string){
 	"card series": gpuSetName, "device name": gpuSetName, // Before ROCm 6 the series is the id where the name is not known.
-	"device id": gpuSetModel, "card model": gpuSetModel, "gfx version": gpuSetArchitecture, "unique id": gpuSetUUID,
+	"gfx version":      gpuSetArchitecture,
 	"xgmi error count": gpuSetXGMIErrors, "xgmi error status": gpuSetXGMIErrors,
 }
 

@@ -113,35 +113,38 @@ func (r *smiReport) set(name, value string, l parse.Line) {
 	}
 }
 
-// smiFields says which entry fills what, for text and JSON alike.
-var smiFields = map[string]func(g *facts.GPU, value string){
-	"ASIC/MARKET_NAME":             gpuSetName,
-	"MARKET_NAME":                  gpuSetName,
-	"BOARD/PRODUCT_NAME":           gpuSetName,
-	"ASIC/TARGET_GRAPHICS_VERSION": gpuSetArchitecture,
-	"UUID":                         gpuSetUUID,
-	"BUS/MAX_PCIE_WIDTH":           func(g *facts.GPU, v string) { smiWidth(&smiLink(g).MaxWidth, v) },
-	"BUS/MAX_PCIE_SPEED":           func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).MaxGeneration, v) },
-	"PCIE/WIDTH":                   func(g *facts.GPU, v string) { smiWidth(&smiLink(g).Width, v) },
-	"PCIE/SPEED":                   func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).Generation, v) },
-	"VRAM/SIZE": func(g *facts.GPU, v string) {
+// smiFields says which entry fills what, for text and JSON alike. Of several for one fact the first counts: the name of the board is worth
+// less than that of the model.
+var smiFields = []struct {
+	name string
+	set  func(g *facts.GPU, value string)
+}{
+	{"ASIC/MARKET_NAME", gpuSetName},
+	{"MARKET_NAME", gpuSetName},
+	{"BOARD/PRODUCT_NAME", gpuSetName},
+	{"ASIC/TARGET_GRAPHICS_VERSION", gpuSetArchitecture},
+	{"BUS/MAX_PCIE_WIDTH", func(g *facts.GPU, v string) { smiWidth(&smiLink(g).MaxWidth, v) }},
+	{"BUS/MAX_PCIE_SPEED", func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).MaxGeneration, v) }},
+	{"PCIE/WIDTH", func(g *facts.GPU, v string) { smiWidth(&smiLink(g).Width, v) }},
+	{"PCIE/SPEED", func(g *facts.GPU, v string) { smiSpeed(&smiLink(g).Generation, v) }},
+	{"VRAM/SIZE", func(g *facts.GPU, v string) {
 		if mb, ok := gpuNumber(v); ok && g.MemoryBytes == 0 {
 			g.MemoryBytes = int64(mb) << 20 // amd-smi says MB and divides by 1024 * 1024.
 		}
-	},
-	"ECC/TOTAL_UNCORRECTABLE_COUNT":            smiErrors,
-	"ECC_BLOCKS/XGMI_WAFL/UNCORRECTABLE_COUNT": gpuSetXGMIErrors,
-	"XGMI_ERR": func(g *facts.GPU, v string) {
+	}},
+	{"ECC/TOTAL_UNCORRECTABLE_COUNT", smiErrors},
+	{"ECC_BLOCKS/XGMI_WAFL/UNCORRECTABLE_COUNT", gpuSetXGMIErrors},
+	{"XGMI_ERR", func(g *facts.GPU, v string) {
 		// amdsmi_xgmi_status_t.
 		if n := slices.Index([]string{"NO_ERRORS", "ERROR", "MULTIPLE_ERRORS"}, strings.TrimPrefix(v, "AMDSMI_XGMI_STATUS_")); n >= 0 {
 			g.XGMIErrors = &n
 		}
-	},
-	"RETIRED": func(g *facts.GPU, v string) {
+	}},
+	{"RETIRED", func(g *facts.GPU, v string) {
 		if v == "No bad pages found." {
 			g.RetiredPages = cmp.Or(g.RetiredPages, new(0))
 		}
-	},
+	}},
 }
 
 func smiLink(g *facts.GPU) *facts.GPULink {
@@ -166,11 +169,10 @@ func smiWidth(to *int, value string) {
 
 func smiSpeed(to *int, value string) {
 	v, ok := gpuNumber(value)
-	switch {
-	case !ok || *to != 0:
-	case strings.Contains(value, "MT/s"):
-		*to = gpuGeneration(v / 1000)
-	default:
+	if strings.Contains(value, "MT/s") {
+		v /= 1000
+	}
+	if ok && *to == 0 {
 		*to = gpuGeneration(v)
 	}
 }
@@ -181,15 +183,10 @@ func (r *smiReport) finish(s *parse.Sink) {
 		return
 	}
 	g := gpuAt(s, r.index, cmp.Or(r.values["BDF"], r.values["BUS/BDF"]), r.head)
-	// amd-smi's name of the board is worth less than that of the model.
-	for _, first := range []string{"ASIC/MARKET_NAME", "MARKET_NAME"} {
-		s.Watch("gpus.devices["+g.Address+"]", g, r.lines[first])
-		gpuSetName(g, r.values[first])
-	}
-	for name, set := range smiFields {
-		if v, ok := r.values[name]; ok && v != "N/A" {
-			s.Watch("gpus.devices["+g.Address+"]", g, r.lines[name])
-			set(g, v)
+	for _, f := range smiFields {
+		if v, ok := r.values[f.name]; ok && v != "N/A" {
+			s.Watch("gpus.devices["+g.Address+"]", g, r.lines[f.name])
+			f.set(g, v)
 		}
 	}
 	if pages := r.pages; pages > 0 { // The report goes on to the next GPU.
@@ -225,7 +222,9 @@ func smiTableRead(s *parse.Sink, in *parse.Lines) {
 		if text == "" || text[0] != '|' && text[0] != '+' {
 			return false
 		}
-		smiVersion(s, l)
+		if version := smiROCm.First(l.Text); version != "" {
+			s.Package("rocm", version, "", "amd-smi", l)
+		}
 		if m := smiFirst.FindStringSubmatch(l.Text); m != nil && rows < gpuMax {
 			rows++
 			g = s.GPU(facts.Address(m[1]), l)
@@ -238,20 +237,4 @@ func smiTableRead(s *parse.Sink, in *parse.Lines) {
 		}
 		return true
 	})
-}
-
-// smiVersionKind is the line of amd-smi version.
-var smiVersionKind = &parse.Kind{
-	Name: "amd-smi-version", Title: "versions, from amd-smi version", Command: "amd-smi version", Gives: []string{"software"},
-	Anchors: []string{"AMDSMI Tool:"},
-	Line: func(s *parse.Sink, l parse.Line) bool {
-		smiVersion(s, l)
-		return true
-	},
-}
-
-func smiVersion(s *parse.Sink, l parse.Line) {
-	if version := smiROCm.First(l.Text); version != "" {
-		s.Package("rocm", version, "", "amd-smi", l)
-	}
 }

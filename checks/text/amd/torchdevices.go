@@ -1,8 +1,6 @@
 package amd
 
 import (
-	"strings"
-
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -45,20 +43,11 @@ func torchDevicesAsked(in *parse.Lines) (question string, isAbove bool) {
 	if len(answers) == 0 || !torchDevicesValue.MatchString(answers[0].Text) {
 		return "", isAbove
 	}
-	return torchDevicesQuestion(code), isAbove
+	return torchDevicesQuestion.First(code), isAbove
 }
 
 // torchDevicesValue is what Python prints, alone in its line.
 var torchDevicesValue = lazy.New(`^\s*(True|False|\d{1,3})\s*$`)
 
 // torchDevicesQuestion is the last thing that a line of code asks for.
-func torchDevicesQuestion(code string) string {
-	available, count := strings.LastIndex(code, "torch.cuda.is_available()"), strings.LastIndex(code, "torch.cuda.device_count()")
-	switch {
-	case available < 0 && count < 0:
-		return ""
-	case available > count:
-		return "is_available"
-	}
-	return "device_count"
-}
+var torchDevicesQuestion = lazy.New(`.*torch\.cuda\.(is_available|device_count)\(\)`)

@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -9,15 +10,21 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// perftest is the state of the two kinds.
+// perftest is what the lines before a table say about it.
 type perftest struct {
-	// onGPU is the text in which the next table is of a GPU's memory.
-	onGPU string
-	// listed are the PCI addresses of the GPUs that the text lists by number, and picked is
-	// the one that it takes; listing is that text.
-	listed  map[string]string
-	picked  string
-	listing string
+	source string
+	// onGPU is set where the next table is of a GPU's memory.
+	onGPU bool
+	// listed are the PCI addresses of the GPUs by number, and picked is the one that it takes.
+	listed map[string]string
+	picked string
+}
+
+// begin forgets what another text said.
+func (p *perftest) begin(source string) {
+	if p.source != source {
+		*p = perftest{source: source}
+	}
 }
 
 // perftestKind reads ib_write_bw and the other programs of linux-rdma/perftest
@@ -46,14 +53,12 @@ func perftestRead(s *parse.Sink, p *perftest, in *parse.Lines) {
 	if m := perftestTitle.FindStringSubmatch(in.First().Text); m != nil {
 		b.Test = strings.TrimSpace(m[1]) + m[2] + " BW"
 	}
+	p.begin(s.Source())
 	gpu := ""
-	if p.onGPU == s.Source() {
-		b.Memory, p.onGPU = "gpu", ""
-		if p.listing == s.Source() {
-			gpu = p.picked
-		}
+	if p.onGPU {
+		b.Memory, gpu = "gpu", p.picked
 	}
-	p.listing, p.listed, p.picked = "", nil, ""
+	*p = perftest{}
 	port := facts.RDMAPort{Port: 1}
 	unit := binary // perftest's default.
 	in.While(func(l parse.Line) bool {
@@ -107,41 +112,25 @@ func perftestGPUKind(p *perftest) *parse.Kind {
 			"CUDA device ", "Picking device No. ", "Picking GPU number ",
 		},
 		Line: func(s *parse.Sink, l parse.Line) bool {
-			if p.pick(s.Source(), l.Text) {
-				return true
-			}
-			if strings.Contains(l.Text, "CUDA device ") || strings.Contains(l.Text, "Picking ") {
+			p.begin(s.Source())
+			listed, picked := perftestListed.FindStringSubmatch(l.Text), perftestPicked.First(l.Text)
+			switch {
+			case listed != nil:
+				parse.Put(&p.listed, listed[1], "0000:"+strings.ToLower(listed[2])+".0")
+			case picked != "":
+				p.picked = cmp.Or(p.listed[picked], "GPU"+picked)
+			case strings.Contains(l.Text, "CUDA device "), strings.Contains(l.Text, "Picking "):
 				return false // Of another program.
+			default:
+				p.onGPU = true
 			}
-			p.onGPU = s.Source()
 			return true
 		},
 	}
 }
 
+// perftestListed is a GPU, without the PCI domain, and perftestPicked which of them the next table is of (src/cuda_memory.c).
 var (
 	perftestListed = lazy.New(`^\s*CUDA device (\d{1,3}): PCIe address is ([0-9A-Fa-f]{2}:[0-9A-Fa-f]{2})\s*$`)
 	perftestPicked = lazy.New(`^\s*Picking (?:device No\.|GPU number) (\d{1,3})\s*$`)
 )
-
-// pick reads which GPU the next table is of (src/cuda_memory.c): "CUDA device 0: PCIe address is
-// 82:00", without the PCI domain, and "Picking device No. 0".
-func (p *perftest) pick(source, text string) bool {
-	if m := perftestListed.FindStringSubmatch(text); m != nil {
-		if p.listing != source || p.listed == nil {
-			p.listing, p.listed = source, map[string]string{}
-		}
-		p.listed[m[1]] = "0000:" + strings.ToLower(m[2]) + ".0"
-		return true
-	}
-	m := perftestPicked.FindStringSubmatch(text)
-	if m == nil {
-		return false
-	}
-	p.picked = "GPU" + m[1]
-	if p.listing == source && p.listed[m[1]] != "" {
-		p.picked = p.listed[m[1]]
-	}
-	p.listing = source
-	return true
-}

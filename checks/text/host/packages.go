@@ -79,7 +79,7 @@ var packageBare = lazy.New(`^\s*['"(]?([0-9]+(?:\.|, )[0-9]+[\w.+ ,-]*?)['")]?:?
 // packagesPrinted takes what a command prints whose output is a version.
 var packagesPrinted = &parse.Kind{
 	Name: "version-command", Title: "a version that a command printed", Command: "python -c 'import torch; print(torch.cuda.nccl.version())'", Gives: []string{"software"},
-	Commands: []string{"python", "python3", "hipconfig"},
+	Commands: []string{"python", "python3", "hipconfig", "cat", "cut", "head"},
 	Begins: func(in *parse.Lines) bool {
 		return packageCommandOf(in.Prompt().Command) != nil && packageBare.MatchString(in.First().Text)
 	},

@@ -325,9 +325,6 @@ func networkOf(text string) (name string, gdr bool) {
 			break
 		}
 	}
-	if rest == "" { // A cut line.
-		name, _, _ = strings.Cut(name, "/")
-	}
 	return name[:min(len(name), 64)], strings.Contains(rest, "/GDRDMA")
 }
 

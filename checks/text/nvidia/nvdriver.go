@@ -2,7 +2,6 @@ package nvidia
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -10,34 +9,25 @@ import (
 )
 
 // nvdriverVersionKind is the version of the kernel module that is loaded, as /proc/driver/nvidia/version and, at
-// loading, the kernel log tell it, or /sys/module/nvidia/version, which holds the bare number.
+// loading, the kernel log tell it.
 //
 //	NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (...)
 //	NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024
 var nvdriverVersionKind = &parse.Kind{
 	Name: "nvidia-driver-version", Title: "the version of the loaded NVIDIA kernel module",
 	Command: "cat /proc/driver/nvidia/version", Gives: []string{"gpus"},
-	Anchors:  []string{"NVRM version: NVIDIA", "NVRM: loading NVIDIA"},
-	Commands: []string{"cat /sys/module/nvidia/version"},
-	Begins: func(in *parse.Lines) bool {
-		version, _ := nvdriverVersion(in)
+	Anchors: []string{"NVRM version: NVIDIA", "NVRM: loading NVIDIA"},
+	Begins: parse.BeginsWith(func(text string) bool {
+		version, _ := checks.DriverVersion(text)
 		return version != ""
-	},
+	}),
 	Read: func(s *parse.Sink, in *parse.Lines) {
-		version, open := nvdriverVersion(in)
 		l, _ := in.Next()
+		version, open := checks.DriverVersion(l.Text)
 		d := &s.GPUs().Driver
 		d.KernelVersion, d.Open = version, cmp.Or(open, d.Open) // The last that was loaded is the one that runs.
 		s.Told("gpus.driver.kernel_version", version, l)
 	},
-}
-
-func nvdriverVersion(in *parse.Lines) (version string, open *bool) {
-	text := in.First().Text
-	if bare := strings.TrimSpace(text); in.After("cat /sys/module/nvidia/version") && nvsmiDriverVersion.MatchString(bare) {
-		return bare, nil
-	}
-	return checks.DriverVersion(text)
 }
 
 // nvdriverParamsKind is /proc/driver/nvidia/params, whole or in parts.

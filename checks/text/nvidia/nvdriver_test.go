@@ -32,8 +32,6 @@ func TestNvdriver(t *testing.T) {
 	f := texttest.Parse("nvidia-bug-report.log", nvdriverBugReport)
 	d := f.GPUs.Driver
 	expect.That(t, d.KernelVersion == "570.86.15" && d.Open != nil && *d.Open && d.Parameters["EnableResizableBar"] == "1" && d.Parameters["RegistryDwords"] == "RMIntrLockingMode=1", "got %+v", d)
-	f = texttest.Parse("a", "$ cat /sys/module/nvidia/version\n535.183.01\n")
-	expect.That(t, f.GPUs != nil && f.GPUs.Driver.KernelVersion == "535.183.01", "got %+v", f.GPUs)
 	f = texttest.Parse("dmesg", "[    9.1] NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\n")
 	expect.That(t, f.GPUs.Driver.KernelVersion == "535.183.01" && !*f.GPUs.Driver.Open, "got %+v", f.GPUs.Driver)
 }
@@ -42,9 +40,8 @@ func TestNvfabric(t *testing.T) {
 	for text, want := range map[string]*facts.FabricManager{
 		"● nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Loaded: loaded (/lib/systemd/system/x; enabled)\n     Active: failed (Result: exit-code) since Mon\n": {Running: new(false)},
 		"● nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Active: active (running) since Mon\n":                                                                 {Running: new(true)},
-		"$ systemctl is-active nvidia-fabricmanager\ninactive\n":                                                                                                                    {Running: new(false)},
-		"Fabric Manager version is : 535.161.08\n":                                                                                                                                  {Version: "535.161.08"},
-		"[INFO] Fabric Manager version 550.54.15 is running with the following configuration options\n":                                                                             {Version: "550.54.15"},
+		"Fabric Manager version is : 535.161.08\n":                                                      {Version: "535.161.08"},
+		"[INFO] Fabric Manager version 550.54.15 is running with the following configuration options\n": {Version: "550.54.15"},
 	} {
 		f := texttest.Parse("a", text)
 		expect.Must(t, f.GPUs != nil && f.GPUs.Driver.FabricManager != nil, "%q: nothing", text)

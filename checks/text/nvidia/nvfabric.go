@@ -13,56 +13,28 @@ import (
 //
 //	● nvidia-fabricmanager.service - NVIDIA fabric manager service
 //	     Active: failed (Result: exit-code) since ...
-//
-// or a bare word after systemctl is-active.
 var nvfabricServiceKind = &parse.Kind{
 	Name: "fabricmanager-service", Title: "the state of NVIDIA's fabric manager, from systemctl",
 	Command: "systemctl status nvidia-fabricmanager", Gives: []string{"gpus"},
-	Anchors:  []string{"nvidia-fabricmanager.service - "},
-	Commands: []string{"systemctl is-active nvidia-fabricmanager"},
-	Begins: func(in *parse.Lines) bool {
-		return nvfabricUnit.MatchString(in.First().Text) || in.After("systemctl is-active nvidia-fabricmanager") && nvfabricRunning(strings.TrimSpace(in.First().Text)) != nil
-	},
+	Anchors: []string{"nvidia-fabricmanager.service - "},
+	Begins:  parse.BeginsLike(lazy.New(`^\W{0,4}nvidia-fabricmanager\.service - `)),
 	Read: func(s *parse.Sink, in *parse.Lines) {
-		l, _ := in.Next()
-		if !nvfabricUnit.MatchString(l.Text) {
-			nvfabricEnter(s, nvfabricRunning(strings.TrimSpace(l.Text)), l)
-			return
-		}
+		in.Next()
 		for range 12 {
 			l, ok := in.Peek()
 			if !ok || !strings.HasPrefix(l.Text, "  ") {
 				return
 			}
 			in.Next()
-			if state, ok := strings.CutPrefix(strings.TrimSpace(l.Text), "Active: "); ok {
-				word, _, _ := strings.Cut(state, " ")
-				nvfabricEnter(s, nvfabricRunning(word), l)
+			if m := nvfabricState.FindStringSubmatch(l.Text); m != nil { // Not "activating" and the like.
+				nvfabricManager(s).Running = new(m[1] == "active")
+				s.Told("gpus.driver.fabric_manager.running", nvfabricManager(s).Running, l)
 			}
 		}
 	},
 }
 
-var nvfabricUnit = lazy.New(`^\W{0,4}nvidia-fabricmanager\.service - `)
-
-// nvfabricRunning is what systemd's word for a unit's state means.
-func nvfabricRunning(word string) *bool {
-	switch word {
-	case "active":
-		return new(true)
-	case "inactive", "failed", "unknown":
-		return new(false)
-	}
-	return nil // "activating" and the like.
-}
-
-func nvfabricEnter(s *parse.Sink, running *bool, l parse.Line) {
-	if running == nil {
-		return
-	}
-	nvfabricManager(s).Running = running
-	s.Told("gpus.driver.fabric_manager.running", running, l)
-}
+var nvfabricState = lazy.New(`^\s+Active: (active|inactive|failed)\b`)
 
 func nvfabricManager(s *parse.Sink) *facts.FabricManager {
 	d := &s.GPUs().Driver

@@ -6,8 +6,8 @@ import "github.com/gpudoctor/gpudoctor/checks/text/parse"
 // New makes the kinds of this package for one reading.
 func New(*parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{
-		nvsmiXMLKind, nvsmiQueryKind, nvsmiTableKind, nvsmiCSVKind,
-		nvtopoPeerKind, nvtopoKind, nvlinkStateKind, nvsmiListKind,
+		nvsmiQueryKind, nvsmiTableKind, nvsmiCSVKind,
+		nvtopoPeerKind, nvtopoKind, nvsmiListKind,
 		nvdriverVersionKind, nvdriverParamsKind,
 		nvfabricServiceKind, nvfabricVersionKind, dcgmDiagKind,
 	}}

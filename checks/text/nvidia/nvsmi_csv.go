@@ -26,11 +26,8 @@ var nvsmiCSVKind = &parse.Kind{
 		if columns, ok := nvsmiCSVHeader(in.First().Text); ok {
 			return len(columns) > 1 || in.After("nvidia-smi")
 		}
-		if !in.After("nvidia-smi") || nvsmiSorted.MatchString(in.Prompt().Command) {
-			return false
-		}
-		columns := nvsmiCSVAsked(in.Prompt().Command)
-		return len(columns) > 0 && strings.Count(in.First().Text, ",") == len(columns)-1
+		columns := nvsmiCSVAsked(in)
+		return columns != nil && strings.Count(in.First().Text, ",") == len(columns)-1
 	},
 	Read: nvsmiCSVRead,
 }
@@ -64,19 +61,20 @@ func nvsmiCSVHeader(text string) ([]string, bool) {
 	return columns, known > 0 && (known > 1 || len(columns) == 1 || strings.ContainsAny(text, "._"))
 }
 
-// nvsmiSorted is a command after which a line is not that of the GPU at its position.
-var nvsmiSorted = lazy.New(`\| *(?:sort|uniq)\b`)
-
-var nvsmiCSVOption = lazy.New(`--query-(?:gpu|remapped-rows)[= ]([a-z0-9_.,]+)`)
-
-// nvsmiCSVAsked reads the columns that a command asks for.
-func nvsmiCSVAsked(command string) []string {
+// nvsmiCSVAsked are the columns that the command right above asks for, but where a line is not that of the GPU at its position.
+func nvsmiCSVAsked(in *parse.Lines) []string {
+	command := in.Prompt().Command
 	asked := nvsmiCSVOption.First(command)
-	if asked == "" || !strings.Contains(command, "csv") {
+	if asked == "" || !in.After("nvidia-smi") || !strings.Contains(command, "csv") || nvsmiSorted.MatchString(command) {
 		return nil
 	}
 	return strings.Split(strings.Trim(asked, ","), ",")
 }
+
+var (
+	nvsmiCSVOption = lazy.New(`--query-(?:gpu|remapped-rows)[= ]([a-z0-9_.,]+)`)
+	nvsmiSorted    = lazy.New(`\| *(?:sort|uniq)\b`)
+)
 
 func nvsmiCSVRead(s *parse.Sink, in *parse.Lines) {
 	command := ""
@@ -87,7 +85,7 @@ func nvsmiCSVRead(s *parse.Sink, in *parse.Lines) {
 	if header {
 		in.Next()
 	} else {
-		columns = nvsmiCSVAsked(command)
+		columns = nvsmiCSVAsked(in)
 	}
 	only := nvsmiCommandIndex(command)
 	rows, consecutive := 0, true
@@ -110,7 +108,7 @@ func nvsmiCSVRead(s *parse.Sink, in *parse.Lines) {
 func nvsmiCSVRow(s *parse.Sink, columns, fields []string, position int, consecutive *bool, row int, l parse.Line) bool {
 	told := &facts.GPU{}
 	address, driver := "", ""
-	index, given := position, false
+	index := -1
 	for i, column := range columns {
 		value := strings.TrimSpace(fields[i])
 		switch nvsmiCSVKeys[column] {
@@ -119,7 +117,7 @@ func nvsmiCSVRow(s *parse.Sink, columns, fields []string, position int, consecut
 			if err != nil || n < 0 || n > 1023 {
 				return false
 			}
-			index, given = n, true
+			index = n
 			*consecutive = *consecutive && n == row
 		case "address":
 			if address = facts.Address(value); address == "" {
@@ -137,8 +135,8 @@ func nvsmiCSVRow(s *parse.Sink, columns, fields []string, position int, consecut
 		}
 	}
 	nvsmiDriver(s, driver, "", l)
-	if address != "" && !given {
-		index = -1
+	if address == "" && index < 0 {
+		index = position
 	}
 	nvsmiReplace(nvsmiGPU(s, address, index, l), told)
 	return true

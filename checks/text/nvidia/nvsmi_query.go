@@ -3,8 +3,10 @@ package nvidia
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/escape"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -49,7 +51,7 @@ func nvsmiQueryBegins(in *parse.Lines) bool {
 		return len(lines) > 1 && nvsmiQueryPair.MatchString(lines[1].Text) && nvsmiQueryDepth(lines[1].Text) > nvsmiQueryDepth(first)
 	}
 	m := nvsmiQueryPair.FindStringSubmatch(first)
-	return m != nil && (nvsmiByPath[nvsmiPath(m[2])] != nil || m[2] == "Attached GPUs")
+	return m != nil && (nvsmiByPath[strings.ToLower(m[2])] != nil || m[2] == "Attached GPUs")
 }
 
 // nvsmiQueryDepth counts the blanks at a line's beginning.
@@ -57,21 +59,24 @@ func nvsmiQueryDepth(text string) int { return len(text) - len(strings.TrimLeft(
 
 // nvsmiQueryReader is the reading of one listing.
 type nvsmiQueryReader struct {
-	nvsmiListing
+	sink *parse.Sink
+	// gpu is what the listing says about the GPU under way, known the GPU itself:
+	// what one listing tells replaces what another told, it does not add to it.
+	gpu, known *facts.GPU
+	// attached is how many GPUs there are by its own words, found those that were listed.
+	attached int
+	found    []*facts.GPU
 	headings []string
 	depths   []int
 	// nameless is true while lines of a GPU come whose heading was cut off;
-	// opening is the first of its lines, which marks the next GPU.
+	// opening is the first of its lines, which marks the next GPU, and next the index of that.
 	nameless bool
 	opening  string
-	index    int
+	next     int
 }
 
 func nvsmiQueryRead(s *parse.Sink, in *parse.Lines) {
-	r := &nvsmiQueryReader{nvsmiListing: nvsmiListing{sink: s, first: in.First()}, index: nvsmiCommandIndex(in.Prompt().Command)}
-	if r.index >= 0 {
-		r.index-- // The first GPU has the index that was asked for.
-	}
+	r := &nvsmiQueryReader{sink: s, next: max(nvsmiCommandIndex(in.Prompt().Command), 0)}
 	blank := false
 	in.While(func(l parse.Line) bool {
 		if blank && !nvsmiQueryGoesOn(l.Text) {
@@ -89,7 +94,14 @@ func nvsmiQueryRead(s *parse.Sink, in *parse.Lines) {
 		}
 		return true
 	})
-	r.finish(true)
+	r.commit()
+	if r.attached <= 0 || len(r.found) != r.attached {
+		return
+	}
+	for i, g := range r.found { // In NVML's order.
+		g.Index = cmp.Or(g.Index, &i)
+	}
+	nvsmiAnswered(s, in.First())
 }
 
 // nvsmiQueryGoesOn reports whether the listing goes on behind an empty line.
@@ -128,7 +140,7 @@ func (r *nvsmiQueryReader) line(text string, l parse.Line) bool {
 		return true
 	}
 	path := strings.Join(append(slices.Clip(r.headings), m[2]), "/")
-	if len(r.headings) == 0 && nvsmiByPath[nvsmiPath(path)] != nil {
+	if len(r.headings) == 0 && nvsmiByPath[strings.ToLower(path)] != nil {
 		r.nextNameless(m[2], l)
 	}
 	r.attribute(path, m[3], l)
@@ -143,8 +155,84 @@ func (r *nvsmiQueryReader) nextNameless(heading string, l parse.Line) {
 	}
 	r.opening = cmp.Or(r.opening, heading)
 	r.commit()
-	if r.index < 1023 {
-		r.index = max(r.index+1, 0)
-		r.gpu, r.known, r.nameless = &facts.GPU{}, nvsmiGPU(r.sink, "", r.index, l), true
+	if r.next < 1024 {
+		r.gpu, r.known, r.nameless = &facts.GPU{}, nvsmiGPU(r.sink, "", r.next, l), true
+		r.next++
 	}
+}
+
+// begin begins a GPU.
+func (r *nvsmiQueryReader) begin(busID string, l parse.Line) {
+	r.commit()
+	if len(r.found) < parse.MaxEntries {
+		r.gpu, r.known = &facts.GPU{}, nvsmiGPU(r.sink, busID, -1, l)
+		r.found = append(r.found, r.known)
+	}
+}
+
+// commit enters what was read of a GPU.
+func (r *nvsmiQueryReader) commit() {
+	nvsmiReplace(r.known, r.gpu)
+	r.gpu, r.known = nil, nil
+}
+
+// nvsmiReplace enters what one listing says about a GPU: it replaces what was known, and what it does not tell stays.
+func nvsmiReplace(known, told *facts.GPU) {
+	if known == nil || told == nil {
+		return
+	}
+	parse.MergeGPU(told, known)
+	*known = *told
+}
+
+// version reads what stands above the GPUs.
+func (r *nvsmiQueryReader) version(name, value string, l parse.Line) {
+	switch name {
+	case "Driver Version", "KMD Version":
+		nvsmiDriver(r.sink, value, "", l)
+	case "CUDA Version", "CUDA UMD Version":
+		nvsmiDriver(r.sink, "", value, l)
+	case "Attached GPUs":
+		r.attached = parse.Number(strings.TrimSpace(value))
+	}
+}
+
+// attribute reads an attribute of the GPU under way.
+func (r *nvsmiQueryReader) attribute(path, text string, l parse.Line) {
+	if r.gpu == nil {
+		return
+	}
+	a := nvsmiByPath[strings.ToLower(path)]
+	if a == nil {
+		r.process(path, text)
+		return
+	}
+	r.sink.Watch("gpus.devices["+r.known.Address+"]", r.gpu, l)
+	v := nvsmiValueOf(text)
+	a.set(r.gpu, v)
+	if v.added { // A sum has no line of its own.
+		r.sink.Unwatch(r.gpu)
+	}
+	r.sink.Settle()
+}
+
+// process reads an attribute of a process: its number comes first.
+func (r *nvsmiQueryReader) process(path, text string) {
+	last := len(r.gpu.Processes) - 1
+	switch path {
+	case "Processes/Process ID":
+		if pid, err := strconv.Atoi(strings.TrimSpace(text)); err == nil && last+1 < parse.MaxEntries {
+			r.gpu.Processes = append(r.gpu.Processes, facts.GPUProcess{PID: pid})
+		}
+	case "Processes/Name":
+		if last >= 0 {
+			r.gpu.Processes[last].Name = nvsmiProgram(text)
+		}
+	}
+}
+
+// nvsmiProgram is a program's name without its path.
+func nvsmiProgram(text string) string {
+	name, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	return escape.Printable(name[strings.LastIndexByte(name, '/')+1:], 64)
 }

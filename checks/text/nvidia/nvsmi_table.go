@@ -37,10 +37,7 @@ var (
 	nvsmiTableUse = lazy.New(`^\|(?:[^|]*?\s(P\d{1,2})\s)?[^|]*\|\s*(\S+|Unknown Error|GPU is lost)\s*/\s*(\S+)\s*\|\s*(\S+)\s+\S+(?: \S+)?\s*\|`)
 	// nvsmiTableProcess is a line of the second table, with the columns GI and CI since driver 450.
 	nvsmiTableProcess = lazy.New(`^\|\s+(\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(\d+)\s+([CGM+]+)\s+(\S.*?)\s+(?:\d+MiB|N/A)\s*\|`)
-	// nvsmiTableInstance is a MIG instance in the table of these: GPU, GI, CI, MIG
-	// device, memory, counts of its units.
-	nvsmiTableInstance = lazy.New(`^\|\s+(\d{1,3})\s+\d{1,3}\s+\d{1,3}\s+\d{1,3}\s+\|\s*\d+MiB / `)
-	nvsmiTableRule     = lazy.New(`^[+|][-=+| ]*[+|]\s*$`)
+	nvsmiTableRule    = lazy.New(`^[+|][-=+| ]*[+|]\s*$`)
 )
 
 // nvsmiTableBelongs reports whether a line may be of the table.
@@ -95,8 +92,6 @@ func nvsmiTableRead(s *parse.Sink, in *parse.Lines) {
 			row = 0
 		case strings.Contains(text, "Processes:") || strings.Contains(text, "MIG devices:"):
 			closed, gpu = closed || strings.Contains(text, "Processes:"), nil
-		case nvsmiTableInstance.MatchString(text):
-			s.GPUAt(parse.Number(nvsmiTableInstance.FindStringSubmatch(text)[1]), l).MIG = new(true)
 		case nvsmiTableProcess.MatchString(text):
 			nvsmiTableUser(s, nvsmiTableProcess.FindStringSubmatch(text), l)
 		}

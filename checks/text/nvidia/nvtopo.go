@@ -33,7 +33,7 @@ var nvtopoKind = &parse.Kind{
 var (
 	nvtopoGPU  = lazy.New(`^GPU(\d{1,3})$`)
 	nvtopoName = lazy.New(`^[A-Za-z][\w.-]*$`)
-	nvtopoCell = lazy.New(`^(?:X|NV(\d{1,2})|PIX|PXB|PHB|NODE|SYS|SOC|PSB)$`)
+	nvtopoCell = lazy.New(`^(?:X|NV(\d{1,2})|PIX|PXB|PHB|NODE|SYS)$`)
 	// nvtopoNIC is a line of the legend of NICs.
 	nvtopoNIC = lazy.New(`^\s+(NIC\d+): (\S+)\s*$`)
 )
@@ -75,7 +75,7 @@ func nvtopoBegins(in *parse.Lines, row func(text string) []string) bool {
 	return row(lines[0].Text) != nil || nvtopoHeader(lines[0].Text) != nil && len(lines) > 1 && row(lines[1].Text) != nil
 }
 
-// nvtopoMatrix takes a matrix: the columns that its header names, if it has one, and its rows.
+// nvtopoMatrix takes a matrix: its columns, which its rows name where it has no header, for it is square; and its rows.
 func nvtopoMatrix(in *parse.Lines, row func(text string) []string) (columns []string, rows [][]string, lines []parse.Line) {
 	if columns = nvtopoHeader(in.First().Text); columns != nil {
 		in.Next()
@@ -88,18 +88,17 @@ func nvtopoMatrix(in *parse.Lines, row func(text string) []string) (columns []st
 		rows = append(rows, fields)
 		return true
 	})
+	if columns == nil {
+		for _, r := range rows {
+			columns = append(columns, r[0])
+		}
+	}
 	return columns, rows, lines
 }
 
 func nvtopoRead(s *parse.Sink, in *parse.Lines) {
 	columns, rows, lines := nvtopoMatrix(in, nvtopoRow)
-	if columns == nil { // The matrix is square: its rows name its columns.
-		for _, r := range rows {
-			columns = append(columns, r[0])
-		}
-	}
-	names := nvtopoLegend(in)
-	nvtopoEnter(s, columns, rows, lines, names)
+	nvtopoEnter(s, columns, rows, lines, nvtopoLegend(in))
 }
 
 // nvtopoLegend takes the legends below the matrix and returns the names of the NICs.
@@ -121,7 +120,7 @@ func nvtopoLegend(in *parse.Lines) map[string]string {
 }
 
 // nvtopoWord is the head of a legend, or a line that explains a word of the matrix.
-var nvtopoWord = lazy.New(`^(?:(?:NIC )?Legend:\s*$|\s+(?:X|NV#|PIX|PXB|PHB|NODE|SYS|SOC|PSB|OK|CNS|GNS|TNS|NS|DR|U|N/A)\s+= )`)
+var nvtopoWord = lazy.New(`^(?:(?:NIC )?Legend:\s*$|\s+(?:X|NV#|PIX|PXB|PHB|NODE|SYS|OK|CNS|GNS|TNS|NS|DR|U|N/A)\s+= )`)
 
 // nvtopoLinks is the most NVLinks that a GPU has (NVML_NVLINK_MAX_LINKS up to Blackwell). A GPU whose row adds up to
 // more shares its links between its peers, through NVSwitches.
@@ -168,9 +167,6 @@ func nvtopoEnter(s *parse.Sink, columns []string, rows [][]string, lines []parse
 	}
 }
 
-// nvtopoPaths are the words for paths that newer versions have changed.
-var nvtopoPaths = map[string]string{"SOC": "SYS", "PSB": "PIX"}
-
 // nvtopoPath enters a cell of the matrix.
 func nvtopoPath(s *parse.Sink, a, b, kind string, cell []string, switched bool, l parse.Line) {
 	p := s.Pair(a, b, kind, l)
@@ -181,7 +177,7 @@ func nvtopoPath(s *parse.Sink, a, b, kind string, cell []string, switched bool, 
 		p.NVLinks, p.NVSwitch = &n, switched
 		return
 	}
-	p.Path = cmp.Or(nvtopoPaths[cell[0]], cell[0])
+	p.Path = cell[0]
 	if kind == "gpu-gpu" {
 		p.NVLinks = new(int) // The matrix would show them.
 	}
@@ -253,23 +249,16 @@ func nvtopoPeerRead(s *parse.Sink, in *parse.Lines) {
 		return
 	}
 	for i, r := range rows {
-		for j, word := range r[1:] {
-			b := j
-			if columns != nil {
-				if j >= len(columns) {
-					break
-				}
-				m := nvtopoGPU.FindStringSubmatch(columns[j])
-				if m == nil {
-					break
-				}
-				b = parse.Number(m[1])
+		a := parse.Number(strings.TrimPrefix(r[0], "GPU"))
+		for j, word := range r[1:min(len(r), len(columns)+1)] {
+			m := nvtopoGPU.FindStringSubmatch(columns[j])
+			if m == nil {
+				break
 			}
-			a := parse.Number(strings.TrimPrefix(r[0], "GPU"))
+			b := parse.Number(m[1])
 			for _, index := range []int{a, b} {
-				if g := s.GPUAt(index, lines[i]); word != "X" && index < 1024 {
-					g.Vendor, g.InNVML = "nvidia", true
-				}
+				g := s.GPUAt(index, lines[i])
+				g.Vendor, g.InNVML = "nvidia", true
 			}
 			if word != "X" {
 				nvtopoStatus(s, min(a, b), max(a, b), what, nvtopoPeerWords[word], lines[i])

@@ -74,19 +74,13 @@ func ended(code *int, signal string) facts.Death {
 	const shells = 128
 	d := facts.Death{What: "exit", Code: code, Class: signal}
 	if code != nil && d.Class == "" {
-		d.Class = signals[-*code]
+		d.Class = endTable().Signals[-*code]
 		if *code > shells {
-			d.Class = signals[*code-shells]
+			d.Class = endTable().Signals[*code-shells]
 		}
 	}
 	if d.Class != "" {
 		d.What = "signal"
 	}
 	return d
-}
-
-// signals are those of Linux by number (signal(7)) that end processes.
-var signals = map[int]string{
-	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2",
-	13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",
 }

@@ -301,7 +301,7 @@ var levels = map[string]bool{"DEBUG": true, "INFO": true, "WARNING": true, "WARN
 // fatal reads the end of a process of which faulthandler tells: the stack of the
 // thread at fault has its innermost frame first.
 func (t *tracebacks) fatal(s *parse.Sink, in *parse.Lines, l parse.Line, prefix, words string) {
-	d := facts.Death{What: "signal", Class: strsignal[strings.TrimSpace(words)], Said: words, Reporter: "python", Uncaught: true}
+	d := facts.Death{What: "signal", Class: endTable().Names[strings.TrimSpace(words)], Said: words, Reporter: "python", Uncaught: true}
 	begins := newPrefix(prefix)
 	current := false
 	lines := in.Ahead(100)
