@@ -172,9 +172,6 @@ func (f *fitting) kernel() {
 	f.apply.Modprobe = slices.DeleteFunc(f.apply.Modprobe, func(line string) bool {
 		return inForce(line, f.here.hasModuleOption(line))
 	})
-	maps.DeleteFunc(f.apply.Sysctl, func(name, value string) bool {
-		return inForce(name+"="+value, f.here.hasSysctl(name, value))
-	})
 }
 
 // containers removes the flags that every described container already has.

@@ -90,27 +90,7 @@ func (s *Set) Rank(findings []rules.Finding, here Situation) Ranking {
 	for _, c := range candidates {
 		advice = append(advice, c.advice())
 	}
-	return Ranking{Advice: inOrder(withoutRepeats(advice), findings), Withheld: withheld}
-}
-
-// withoutRepeats leaves out advice that does nothing which better advice for the same
-// findings does not do. Its steps alone, which are for people, are nothing to keep it for.
-func withoutRepeats(advice []Advice) []Advice {
-	var kept []Advice
-	for _, a := range advice {
-		if !slices.ContainsFunc(kept, func(better Advice) bool { return better.does(&a) }) {
-			kept = append(kept, a)
-		}
-	}
-	return kept
-}
-
-// does reports whether the advice cures what another one does, in the same way.
-func (a *Advice) does(other *Advice) bool {
-	mine, its := a.Apply, other.Apply
-	mine.Steps, its.Steps = nil, nil
-	return !reflect.DeepEqual(its, Apply{}) && reflect.DeepEqual(mine, its) && a.Kind == other.Kind && a.Lasts == other.Lasts &&
-		!slices.ContainsFunc(other.Cures, func(c Cure) bool { return !slices.Contains(a.Cures, c) })
+	return Ranking{Advice: inOrder(advice, findings), Withheld: withheld}
 }
 
 // inOrder puts the leading advice for each group of similar findings first, in

@@ -276,14 +276,6 @@ func (s Situation) hasKernelParameter(parameter string) bool {
 	})
 }
 
-// hasSysctl reports whether a setting of the kernel has a value already.
-func (s Situation) hasSysctl(name, value string) bool {
-	if s.Facts.NUMA == nil || s.Facts.NUMA.Balancing == nil {
-		return false
-	}
-	return name == "kernel.numa_balancing" && strconv.Itoa(*s.Facts.NUMA.Balancing) == value
-}
-
 // hasModuleOption reports whether a module has an option already: "options
 // amdgpu pcie_p2p=1".
 func (s Situation) hasModuleOption(line string) bool {

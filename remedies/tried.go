@@ -23,9 +23,6 @@ func triedBy(f *facts.Facts, a Apply) (p Proof, tried bool) {
 	case first.Outcome.Failed() && arm.Outcome.Correct():
 		p.Outcome = Proven
 		p.Detail = fmt.Sprintf("collectives of %s %s without it, and are correct with it", library, failing[first.Outcome])
-		if keepsNVLSOff(arm) {
-			p.Detail += " (and NCCL_NVLS_ENABLE=0, which keeps NVLS off)"
-		}
 		if rate := largest(arm); rate != nil {
 			p.Detail += fmt.Sprintf(": all-reduce at %.1f GB/s", *rate)
 		}
@@ -57,7 +54,7 @@ func armOf(f *facts.Facts, a Apply) (first, arm *probe.Arm) {
 	unset := slices.Sorted(slices.Values(a.Unset))
 	for i := range all[1:] {
 		one := &all[1+i]
-		if !maps.Equal(chosen(one), a.Environment) || !slices.Equal(slices.Sorted(slices.Values(one.Unset)), unset) {
+		if !maps.Equal(one.Set, a.Environment) || !slices.Equal(slices.Sorted(slices.Values(one.Unset)), unset) {
 			continue
 		}
 		if arm == nil || !arm.Outcome.Correct() && one.Outcome.Correct() {
@@ -65,21 +62,6 @@ func armOf(f *facts.Facts, a Apply) (first, arm *probe.Arm) {
 		}
 	}
 	return &all[0], arm
-}
-
-// chosen are the variables that an arm sets for its own sake: with the choice of algorithms removed,
-// NCCL_NVLS_ENABLE=0 only keeps what that choice may have kept off.
-func chosen(a *probe.Arm) map[string]string {
-	if !keepsNVLSOff(a) {
-		return a.Set
-	}
-	rest := maps.Clone(a.Set)
-	delete(rest, "NCCL_NVLS_ENABLE")
-	return rest
-}
-
-func keepsNVLSOff(a *probe.Arm) bool {
-	return a.Set["NCCL_NVLS_ENABLE"] == "0" && slices.Contains(a.Unset, "NCCL_ALGO")
 }
 
 // rates are the bus bandwidths of an all-reduce in two arms that work, and whether they differ by

@@ -76,13 +76,9 @@ var compiledOnce = sync.OnceValues(func() (*Set, error) {
 func TestUncheckedStages(t *testing.T) {
 	t.Parallel()
 	whole := wholeSet(t)
-	modules := map[string]*ast.Module{}
-	for file, m := range whole.modules {
-		modules[file] = indexed(m)
-	}
 	compiled := func(skipped []ast.StageID) map[string]*ast.Module {
 		c := ast.NewCompiler().WithCapabilities(capabilities()).WithSkipStages(skipped...)
-		c.Compile(modules)
+		c.Compile(whole.modules)
 		expect.That(t, !c.Failed(), "%v", c.Errors)
 		return c.Modules
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // uncheckedStages only reject faulty rules, put statements in an order that ours have already, make indexes of
-// comprehensions (rules/index.go makes those that matter), or serve what our rules do not use (with, print, templates,
+// comprehensions (ours look up in objects that are made once), or serve what our rules do not use (with, print, templates,
 // rego.metadata). Tests run all of them over the built-in rules, so that a start can skip them.
 var uncheckedStages = []ast.StageID{
 	ast.StageCheckUnusedImports, ast.StageCheckKeywordOverrides, ast.StageCheckDuplicateImports, ast.StageCheckVoidCalls,
@@ -31,8 +31,6 @@ type program struct {
 	modules  map[string]*ast.Module
 	// store holds the tables that the modules read.
 	store storage.Store
-
-	queries sync.Map // What prepared made, by the rules' ids.
 }
 
 // programs are compiled rules that are kept.
@@ -132,11 +130,7 @@ func (s *Set) compile(modules map[string]*ast.Module) (*program, error) {
 	} else {
 		c = c.WithSkipStages(uncheckedStages...)
 	}
-	lookups := make(map[string]*ast.Module, len(modules))
-	for name, m := range modules {
-		lookups[name] = indexed(m)
-	}
-	if c.Compile(lookups); c.Failed() {
+	if c.Compile(modules); c.Failed() {
 		return nil, errors.Join(problems("", c.Errors)...) // It joins one for each fault.
 	}
 	names := importedTables(modules)

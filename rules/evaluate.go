@@ -295,10 +295,10 @@ func (s *Set) boundedQuery(ctx context.Context, limit time.Duration, heap uint64
 
 // failureOf returns why a rule gave no answer.
 func failureOf(err error) string {
-	if limited, ok := errors.AsType[*limitError](err); ok {
+	if limited, ok := errors.AsType[limitError](err); ok {
 		return stopped + limited.Error()
 	}
-	return failed + withoutKeys(firstLine(err.Error()))
+	return failed + firstLine(err.Error())
 }
 
 // limits are those of a single rule, of all rules, and of compiling a policy.
@@ -345,7 +345,7 @@ const least = 20 * time.Millisecond
 
 // query evaluates the sets that the packages of these rules define.
 func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
-	results, err := p.evaluate(ctx, p.prepared(rules), input)
+	results, err := p.evaluate(ctx, p.prepare(p.queryBody(rules)), input)
 	if err != nil {
 		return nil, err
 	}

@@ -11,26 +11,16 @@ import (
 )
 
 // limitError says that a rule was stopped because it exceeded a limit.
-type limitError struct {
-	// Took is the limit of processor time, Bytes that of memory: the one
-	// that was exceeded; the other is 0.
-	Took  time.Duration
-	Bytes uint64
-}
+type limitError string
 
 // Error says which limit was exceeded.
-func (e *limitError) Error() string {
-	if e.Bytes > 0 {
-		return fmt.Sprintf("needed more than %d MiB of memory", e.Bytes>>20)
-	}
-	return fmt.Sprintf("took longer than %s", e.Took.Round(time.Millisecond))
-}
+func (e limitError) Error() string { return string(e) }
 
 // watchEvery is how often memory is measured: a step of an evaluation adds some
 // 1 GB/s at most, which is 5 MB in that time.
 const watchEvery = 5 * time.Millisecond
 
-// withinLimits runs a function that ends soon after its context does. It returns a *limitError
+// withinLimits runs a function that ends soon after its context does. It returns a limitError
 // if that takes longer, or the program more memory, than allowed. A panic is an error.
 func withinLimits[T any](ctx context.Context, limit, grace time.Duration, heap uint64, do func(context.Context) (T, error)) (T, error) {
 	if memoryInUse() > heap {
@@ -64,15 +54,11 @@ func withinLimits[T any](ctx context.Context, limit, grace time.Duration, heap u
 			r.err = context.Cause(ctx)
 		}
 	}
-	var limited *limitError
-	if r.err != nil && errors.As(context.Cause(ctx), &limited) {
+	if limited, ok := errors.AsType[limitError](context.Cause(ctx)); ok && r.err != nil {
 		r.err = limited
 	}
 	return r.value, r.err
 }
-
-// programStart is when the program started.
-var programStart = time.Now()
 
 // watchLimits stops the function when it has used more processor time than limit, or
 // the memory in use grows by more than heap.
@@ -89,7 +75,7 @@ func watchLimits(ctx context.Context, stop context.CancelCauseFunc, limit time.D
 		case <-every.C:
 		}
 		if cpuTime() > until {
-			stop(&limitError{Took: limit})
+			stop(limitError(fmt.Sprintf("took longer than %s", limit.Round(time.Millisecond))))
 			return
 		}
 		if memoryInUse() <= most {
@@ -98,7 +84,7 @@ func watchLimits(ctx context.Context, stop context.CancelCauseFunc, limit time.D
 		runtime.GC()
 		live := memoryInUse()
 		if live > base+heap {
-			stop(&limitError{Bytes: heap})
+			stop(limitError(fmt.Sprintf("needed more than %d MiB of memory", heap>>20)))
 			return
 		}
 		most = live + heap
@@ -107,29 +93,15 @@ func watchLimits(ctx context.Context, stop context.CancelCauseFunc, limit time.D
 
 // memoryInUse is the number of bytes of objects and stacks, including garbage that is not collected yet.
 func memoryInUse() uint64 {
-	return readMetrics("/memory/classes/heap/objects:bytes", "/memory/classes/heap/stacks:bytes")
-}
-
-// readMetrics returns the sum of metrics of the Go runtime.
-func readMetrics(names ...string) uint64 {
-	samples := make([]metrics.Sample, len(names))
-	for i, name := range names {
-		samples[i].Name = name
-	}
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)
-	var sum uint64
-	for _, s := range samples {
-		sum += s.Value.Uint64()
-	}
-	return sum
+	return samples[0].Value.Uint64() + samples[1].Value.Uint64()
 }
 
 // cpuTime is the processor time that this process has used. On a machine that is
 // busy with other work, a rule may take long by the clock through no fault of its own.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return time.Since(programStart)
-	}
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // It fails for other processes only.
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -128,7 +128,7 @@ func loadWithin(most limits, dir string, builtin, user map[string][]byte) (*Set,
 		}
 		return s, s.keep(s.everything())
 	})
-	if limited, ok := errors.AsType[*limitError](err); ok {
+	if limited, ok := errors.AsType[limitError](err); ok {
 		return nil, &Problem{File: dir, Reason: "compiling the policy " + limited.Error(), Hint: "make it smaller: fewer rules, less deeply nested"}
 	}
 	return s, err
@@ -296,7 +296,7 @@ func problems(name string, err error) []error {
 	}
 	out := make([]error, 0, len(list))
 	for _, e := range list {
-		p := &Problem{File: name, Reason: withoutKeys(e.Message), Hint: hintFor(e)}
+		p := &Problem{File: name, Reason: e.Message, Hint: hintFor(e)}
 		if e.Message == "empty module" {
 			p.Reason = "the file is empty"
 		}
@@ -342,6 +342,11 @@ var capabilities = sync.OnceValue(func() *ast.Capabilities {
 	c.AllowNet = []string{}
 	return c
 })
+
+// packageName is a module's package without "data.".
+func packageName(m *ast.Module) string {
+	return strings.TrimPrefix(m.Package.Path.String(), "data.")
+}
 
 // ruleID is the id of a rule's package or file name.
 func ruleID(name string) string { return strings.ReplaceAll(name, "_", "-") }

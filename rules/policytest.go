@@ -43,7 +43,7 @@ func (s *Set) TestPolicy(ctx context.Context, dir string) ([]PolicyTest, error) 
 	all := maps.Clone(s.modules)
 	maps.Copy(all, tests)
 	p, err := withinLimits(ctx, s.limits.compile, 0, maxCompileHeap, func(context.Context) (*program, error) { return s.compile(all) })
-	if limited, ok := errors.AsType[*limitError](err); ok {
+	if limited, ok := errors.AsType[limitError](err); ok {
 		return nil, &Problem{File: dir, Reason: "compiling the tests " + limited.Error()}
 	}
 	if err != nil {

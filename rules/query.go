@@ -3,29 +3,17 @@ package rules
 import (
 	"context"
 	"fmt"
-	"strings"
-	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// query is a compiled query; it may be evaluated any number of times, also at the same time.
+// query is a compiled query.
 type query struct {
 	compiler ast.QueryCompiler
 	body     ast.Body
 	err      error
-}
-
-// prepared is the query for what these rules define. It is compiled once.
-func (p *program) prepared(rules []Rule) query {
-	ids := make([]string, len(rules))
-	for i, rule := range rules {
-		ids[i] = rule.ID
-	}
-	once, _ := p.queries.LoadOrStore(strings.Join(ids, " "), sync.OnceValue(func() query { return p.prepare(p.queryBody(rules)) }))
-	return once.(func() query)() //nolint:forcetypeassert // Nothing else is stored.
 }
 
 func (p *program) prepare(body ast.Body) query {

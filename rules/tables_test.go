@@ -133,7 +133,7 @@ func circumstancesOf(t *testing.T, file string) map[string]bool {
 	expect.Must(t, len(faults) == 0, "%v", faults)
 	can := map[string]bool{}
 	for _, rule := range modules[file].Rules {
-		if headName(rule) == "holds" {
+		if rule.Head.Name.String() == "holds" {
 			if name, ok := rule.Head.Args[0].Value.(ast.String); ok {
 				can[string(name)] = true
 			}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -32,9 +31,6 @@ type machine struct {
 	ranks  []Rank
 	// conditions are those of data.JobNeeds, by name.
 	conditions map[string]condition
-	// order are the numbers of the GPUs with partners next to each other, where a job would
-	// not number them so.
-	order []int
 	// words replace the names in braces of reasons and values.
 	words *strings.Replacer
 }
@@ -49,7 +45,6 @@ func study(f *facts.Facts) *machine {
 	m := &machine{ranks: ranksOf(f)}
 	m.vendor = remedies.OneVendor(numbered(f))
 	ports := portsOf(f, m.ranks)
-	m.order = pairsApart(f, m.ranks)
 	nodes := nodesOf(f)
 	var gpus, rdma, numa string // What is not known.
 	if f.GPUs == nil {
@@ -69,7 +64,6 @@ func study(f *facts.Facts) *machine {
 		severalNodes:     {nodes > 1, numa},
 		"rdma":           {len(ports.active) > 0, rdma},
 		"other-ports":    {len(ports.near) > 0 && len(ports.others) > 0, rdma},
-		"pairs-apart":    {len(m.order) > 0, gpus},
 	}
 	library := "NCCL"
 	if m.vendor == "amd" {
@@ -81,14 +75,9 @@ func study(f *facts.Facts) *machine {
 	}
 	m.words = strings.NewReplacer(
 		"{library}", library, "{gpus}", the, "{nodes}", english.Plural(nodes, "NUMA node", ""), "{nics}", english.Plural(len(ports.active), "RDMA device", ""),
-		"{hcas}", strings.Join(ports.near, ","), "{others}", strings.Join(ports.others, ", "), "{order}", listed(m.order),
+		"{hcas}", strings.Join(ports.near, ","), "{others}", strings.Join(ports.others, ", "),
 	)
 	return m
-}
-
-// listed is a list of numbers with commas.
-func listed(numbers []int) string {
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ","), "[]")
 }
 
 // needed adds what the machine's own properties ask for.
@@ -112,11 +101,6 @@ func (p *Plan) needed(m *machine, known *remedies.Set) {
 		for _, s := range m.settingsOf(need, known) {
 			p.add(s)
 		}
-	}
-	if slices.ContainsFunc(p.Settings, func(s Setting) bool { return s.Name == "CUDA_VISIBLE_DEVICES" && s.Value == listed(m.order) }) {
-		slices.SortStableFunc(p.Ranks, func(a, b Rank) int {
-			return cmp.Compare(slices.Index(m.order, a.Index), slices.Index(m.order, b.Index))
-		})
 	}
 	p.Unknown = slices.Sorted(maps.Keys(missing))
 }
@@ -154,11 +138,8 @@ func ranksOf(f *facts.Facts) []Rank {
 			r.Index = *g.Index
 		}
 		for _, n := range near[g.Address].NICs {
-			if port := portOf(f, n.Device); port != nil {
+			if isActive(f, n.Device) {
 				r.NICs = append(r.NICs, n.Device)
-				if port.LinkLayer != "" { // UCX does not know those of EFA, which have none.
-					r.Ports = append(r.Ports, fmt.Sprintf("%s:%d", n.Device, port.Port))
-				}
 			}
 		}
 		ranks = append(ranks, r)
@@ -166,14 +147,9 @@ func ranksOf(f *facts.Facts) []Rank {
 	return ranks
 }
 
-// portOf is the first active port of an RDMA device; nil if there is none.
-func portOf(f *facts.Facts, device string) *facts.RDMAPort {
-	ports := f.NICs.Ports()
-	i := slices.IndexFunc(ports, func(p facts.RDMAPort) bool { return p.Device == device && p.Host == "" && p.State == "active" })
-	if i < 0 || !isName(device) {
-		return nil
-	}
-	return &ports[i]
+// isActive reports whether an RDMA device has an active port.
+func isActive(f *facts.Facts, device string) bool {
+	return isName(device) && slices.ContainsFunc(f.NICs.Ports(), func(p facts.RDMAPort) bool { return p.Device == device && p.Host == "" && p.State == "active" })
 }
 
 // isName reports whether a text is a name as drivers give them, which means nothing else to a
@@ -258,63 +234,4 @@ func portsOf(f *facts.Facts, ranks []Rank) ports {
 		}
 	}
 	return p
-}
-
-// pairsApart is the order of GPUs in which partners are next to each other: where each GPU has
-// exactly one other with a faster connection than the rest, and a job would not number them so.
-// It is empty where there is nothing to gain.
-func pairsApart(f *facts.Facts, ranks []Rank) []int {
-	if f.Links == nil || len(ranks) < 4 || len(ranks)%2 != 0 {
-		return nil
-	}
-	partner := make([]int, len(ranks))
-	for i := range ranks {
-		partner[i] = partnerOf(f, ranks, i)
-	}
-	together := true
-	for i, j := range partner {
-		if j < 0 || partner[j] != i {
-			return nil
-		}
-		together = together && j == i^1
-	}
-	if together {
-		return nil
-	}
-	var order []int
-	for i, j := range partner {
-		if i < j {
-			order = append(order, ranks[i].Index, ranks[j].Index)
-		}
-	}
-	return order
-}
-
-// partnerOf is the one GPU with the fastest connection to another; -1 where several are equally
-// fast or one is not known.
-func partnerOf(f *facts.Facts, ranks []Rank, i int) int {
-	// other is another GPU, and how close it is: by NVLinks or xGMI, then by the path over PCIe.
-	type other struct {
-		rank  int
-		links float64
-		path  int
-	}
-	closer := func(a, b other) int { return cmp.Or(cmp.Compare(b.links, a.links), cmp.Compare(a.path, b.path)) }
-	var others []other
-	for j := range ranks {
-		if j == i {
-			continue
-		}
-		p := f.Links.Between(ranks[i].GPU, ranks[j].GPU)
-		if p == nil || p.Path == "" && p.NVLinks == nil {
-			return -1
-		}
-		links := max(p.XGMIGBps, float64(*cmp.Or(p.NVLinks, new(int))))
-		others = append(others, other{j, links, data.PathRank(p.Path)})
-	}
-	slices.SortFunc(others, closer)
-	if len(others) > 1 && closer(others[0], others[1]) == 0 {
-		return -1
-	}
-	return others[0].rank
 }

@@ -93,10 +93,8 @@ type Rank struct {
 	// Node is its NUMA node and CPUs are those of the node; nil and empty if not known.
 	Node *int   `json:"numa_node,omitempty"`
 	CPUs string `json:"cpus,omitempty"`
-	// NICs are the nearest RDMA devices that are active, Ports the first active ports of
-	// those that UCX can use: "mlx5_0:1".
-	NICs  []string `json:"nics,omitempty"`
-	Ports []string `json:"ports,omitempty"`
+	// NICs are the nearest RDMA devices that are active.
+	NICs []string `json:"nics,omitempty"`
 }
 
 // Schema is the version of a plan as JSON. It changes when a field changes its meaning or goes

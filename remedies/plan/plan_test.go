@@ -66,22 +66,6 @@ func TestNeeds(t *testing.T) {
 	down.NICs.RDMA = []facts.RDMAPort{{Device: "mlx5_0", Port: 1, State: "down"}}
 	different := machineOf(2)
 	different.GPUs.Devices[1].Name = "A100"
-	bridges := machineOf(4)
-	for i := range bridges.Links.Pairs {
-		p := &bridges.Links.Pairs[i]
-		n := 0
-		if p.A == addressOf(0) && p.B == addressOf(3) || p.A == addressOf(1) && p.B == addressOf(2) {
-			n = 4
-		}
-		p.NVLinks = new(n)
-	}
-	together := machineOf(4)
-	for i := range together.Links.Pairs {
-		p := &together.Links.Pairs[i]
-		if p.A == addressOf(0) && p.B == addressOf(1) || p.A == addressOf(2) && p.B == addressOf(3) {
-			p.Path = "PIX"
-		}
-	}
 	radeon := machineOf(2)
 	for i := range radeon.GPUs.Devices {
 		radeon.GPUs.Devices[i].Vendor = "amd"
@@ -98,18 +82,16 @@ func TestNeeds(t *testing.T) {
 		bind    bool
 		unknown []string
 	}{
-		"one GPU":               {facts: machineOf(1), want: []string{"gpus =all"}, bind: true},
-		"four GPUs":             {facts: offered, want: several, bind: true},
-		"rails":                 {facts: rails, want: rdma, bind: true},
-		"a port for storage":    {facts: storage, want: append([]string{"variable NCCL_IB_HCA==mlx5_0"}, rdma...), bind: true},
-		"a slow port":           {facts: slow, want: append([]string{"variable NCCL_IB_HCA==mlx5_0"}, rdma...), bind: true},
-		"a port is down":        {facts: down, want: []string{"gpus =all"}, bind: true},
-		"different models":      {facts: different, want: append([]string{"variable CUDA_DEVICE_ORDER=PCI_BUS_ID"}, several...), bind: true},
-		"bridges":               {facts: bridges, want: append([]string{"variable CUDA_DEVICE_ORDER=PCI_BUS_ID", "variable CUDA_VISIBLE_DEVICES=0,3,1,2"}, several...), bind: true},
-		"partners are together": {facts: together, want: several, bind: true},
-		"AMD":                   {facts: radeon, want: []string{"device /dev/kfd", "device /dev/dri", "group video", "group render", "shm =16g", "capability SYS_NICE"}, bind: true},
-		"unknown":               {facts: unknown, want: []string{"gpus =all", "shm =16g"}, unknown: []string{"the NUMA nodes", "the RDMA devices"}},
-		"nothing":               {facts: &facts.Facts{}, unknown: []string{"the GPUs", "the NUMA nodes", "the RDMA devices"}},
+		"one GPU":            {facts: machineOf(1), want: []string{"gpus =all"}, bind: true},
+		"four GPUs":          {facts: offered, want: several, bind: true},
+		"rails":              {facts: rails, want: rdma, bind: true},
+		"a port for storage": {facts: storage, want: append([]string{"variable NCCL_IB_HCA==mlx5_0"}, rdma...), bind: true},
+		"a slow port":        {facts: slow, want: append([]string{"variable NCCL_IB_HCA==mlx5_0"}, rdma...), bind: true},
+		"a port is down":     {facts: down, want: []string{"gpus =all"}, bind: true},
+		"different models":   {facts: different, want: append([]string{"variable CUDA_DEVICE_ORDER=PCI_BUS_ID"}, several...), bind: true},
+		"AMD":                {facts: radeon, want: []string{"device /dev/kfd", "device /dev/dri", "group video", "group render", "shm =16g", "capability SYS_NICE"}, bind: true},
+		"unknown":            {facts: unknown, want: []string{"gpus =all", "shm =16g"}, unknown: []string{"the NUMA nodes", "the RDMA devices"}},
+		"nothing":            {facts: &facts.Facts{}, unknown: []string{"the GPUs", "the NUMA nodes", "the RDMA devices"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := New(Input{Facts: test.facts, Remedies: known(t)})
@@ -120,21 +102,6 @@ func TestNeeds(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestOrder checks that ranks follow the order of GPUs that the plan sets.
-func TestOrder(t *testing.T) {
-	f := machineOf(4)
-	for i := range f.Links.Pairs {
-		if p := &f.Links.Pairs[i]; p.A == addressOf(0) && p.B == addressOf(2) || p.A == addressOf(1) && p.B == addressOf(3) {
-			p.Path = "PIX"
-		}
-	}
-	var order, nodes []int
-	for _, r := range New(Input{Facts: f, Remedies: known(t)}).Ranks {
-		order, nodes = append(order, r.Index), append(nodes, *r.Node)
-	}
-	expect.That(t, slices.Equal(order, []int{0, 2, 1, 3}) && slices.Equal(nodes, []int{0, 1, 0, 1}), "order %v on nodes %v", order, nodes)
 }
 
 // TestHostileNames checks that a name that would be a line or a command of its own is not taken.

@@ -62,10 +62,10 @@ findings contains {
 
 # counts are what AMD's tools, and the driver since it was loaded, count. ECC memory is expected to have corrected errors.
 # A deferred error is uncorrectable memory that has not been used since: a program that reads it dies (poison).
-counts[g.address] contains ["ecc.volatile_uncorrected", g.ecc.volatile_uncorrected, "uncorrectable errors", "high"] if some g in amd.gpus
-counts[g.address] contains ["retired_pages", g.retired_pages, "retired memory pages", "low"] if some g in amd.gpus
+counts contains [g, "ecc.volatile_uncorrected", g.ecc.volatile_uncorrected, "uncorrectable errors", "high"] if some g in amd.gpus
+counts contains [g, "retired_pages", g.retired_pages, "retired memory pages", "low"] if some g in amd.gpus
 
-counts[g.address] contains [sprintf("ras[%s].%s", [b.block, what]), b[what], sprintf("%s %s errors", [what, b.block]), severity] if {
+counts contains [g, sprintf("ras[%s].%s", [b.block, what]), b[what], sprintf("%s %s errors", [what, b.block]), severity] if {
 	some g in amd.gpus
 	some b in g.ras
 	not contains(b.block, "xgmi")
@@ -82,8 +82,7 @@ findings contains {
 	"evidence": [{"fact": sprintf("gpus.devices[%s].%s", [g.address, path]), "value": n, "source": "the driver's counters, or amd-smi"}],
 	"params": {"gpu": g.address},
 } if {
-	some g in amd.gpus
-	some [path, n, errors, severity] in counts[g.address]
+	some [g, path, n, errors, severity] in counts
 	n > 0
 }
 

@@ -78,7 +78,10 @@ one_device(p) if {
 	split(p.a, ".")[0] == split(p.b, ".")[0]
 }
 
-joined[a] contains b if {
+# joined are the GPUs to which each is joined. Looked up in neighbours, they would be collected for each GPU again.
+joined := {a: others | some a, others in neighbours}
+
+neighbours[a] contains b if {
 	some p in links
 	p.link_type == "xgmi"
 	some [a, b] in [[p.a, p.b], [p.b, p.a]]

@@ -15,14 +15,12 @@ package gpudoctor.rules.rail_crossed
 
 import data.gpudoctor.lib.fleet
 
-subnets[port] := t if {
-	some t in input.fleet.traits
-	startswith(t.name, "subnet of ")
-	port := trim_prefix(t.name, "subnet of ")
-}
+subnets := {trim_prefix(t.name, "subnet of "): t | some t in input.fleet.traits; startswith(t.name, "subnet of ")}
 
 # rails are the ports that most nodes have in a subnet.
-rails[fleet.usual(t)] contains port if some port, t in subnets
+rails := {usual: ports | some usual, ports in ports_by_usual}
+
+ports_by_usual[fleet.usual(t)] contains port if some port, t in subnets
 
 findings contains {
 	"id": "crossed", "subject": port, "nodes": nodes, "evidence": [fleet.evidence(t)],

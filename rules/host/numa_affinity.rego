@@ -33,7 +33,9 @@ import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
 # A GPU of which only nvidia-smi topo -m told has its node from there.
-node_gpus[d.numa_node] contains d.address if {
+node_gpus := {node: gpus | some node, gpus in gpus_by_node}
+
+gpus_by_node[d.numa_node] contains d.address if {
 	some d in array.concat(object.get(input, ["pci", "devices"], []), object.get(input, ["gpus", "devices"], []))
 	d.address in used
 }

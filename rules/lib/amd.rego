@@ -66,7 +66,7 @@ offered contains direction if {
 
 # small_bars are the GPUs of which the CPU, and therefore a peer, sees only part of the memory, with that part: the driver
 # then offers no peer access over PCIe (amdgpu_device_is_peer_accessible). A twentieth allows for rounded sizes.
-small_bars[g.address] := g.visible_memory_bytes if {
+small_bars := {g.address: g.visible_memory_bytes |
 	some g in gpus
 	is_number(g.visible_memory_bytes)
 	g.memory_bytes > 0

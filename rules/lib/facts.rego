@@ -37,7 +37,7 @@ is_amd(address) if {
 	address in offered
 }
 
-gpu[g.address] := g if some g in named
+gpu := {g.address: g | some g in named}
 
 # gpus_at is a finding's affects: the GPU at an address, or, where none is known there, nothing, which means the host.
 gpus_at(place) := [address | some address in [place]; address in gpus]

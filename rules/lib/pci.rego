@@ -15,10 +15,7 @@ bare_metal if {
 	not input.links.virtual_topology == true
 }
 
-device[d.address] := d if {
-	some d in input.pci.devices
-	d.address != ""
-}
+device := {d.address: d | some d in input.pci.devices; d.address != ""}
 
 parent(address) := device[d.ancestors[last]] if {
 	d := device[address]
@@ -54,7 +51,9 @@ redirecting(pair) := {address |
 	not exempt(address, pair.a, pair.b)
 }
 
-domains[address] contains g.type if {
+domains := {address: types | some address, types in types_of}
+
+types_of[address] contains g.type if {
 	some g in input.iommu.groups
 	some address in g.devices
 	g.type != ""

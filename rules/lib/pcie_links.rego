@@ -42,7 +42,9 @@ best(address) := {
 # between GPUs that NVLink joins did not go over PCIe.
 slow_transfers(address) := {t | some gpu in below(address); some t in slow_of[gpu]}
 
-slow_of[gpu] contains t if {
+slow_of := {gpu: ts | some gpu, ts in slow_by_gpu}
+
+slow_by_gpu[gpu] contains t if {
 	some k, ts in peers.sluggish
 	not k in peers.bridged
 	some t in ts

@@ -95,22 +95,20 @@ refusals(pair) := {answer |
 
 # trouble are the failed transfers of two GPUs, by their key. Where the driver
 # offers no peer access, nothing that fails is peer-to-peer traffic.
-trouble[k] contains t if {
+trouble := {k: bad |
 	some k, ts in transfers_of
-	some t in ts
-	failed(t)
-	not access[[t.source, t.destination]] == false
-
-	# Where asking fails, peer access is not known to be offered.
-	not object.get(t, "call", "") in {"cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer"}
+	bad := {t | some t in ts; failed(t); not access[[t.source, t.destination]] == false; not asks_access(t)}
+	count(bad) > 0
 }
 
+# asks_access is true where asking fails: then peer access is not known to be offered.
+asks_access(t) if t.call in {"cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer"}
+
 # sluggish are the transfers of two GPUs that arrived too slowly, by their key.
-sluggish[k] contains t if {
+sluggish := {k: slow |
 	some k, ts in transfers_of
-	some t in ts
-	t.outcome == "slow"
-	not access[[t.source, t.destination]] == false
+	slow := {t | some t in ts; t.outcome == "slow"; not access[[t.source, t.destination]] == false}
+	count(slow) > 0
 }
 
 # measured is what the probe says of two GPUs: "failed", "slow", "good" when

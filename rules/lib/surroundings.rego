@@ -5,7 +5,7 @@ import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 
 # node_access is what this process may do with each device node, by its path.
-node_access[n.path] := n.access if some n in input.container.device_nodes
+node_access := {n.path: n.access | some n in input.container.device_nodes}
 
 # render_nodes are those of AMD and other GPUs, and rdma_nodes the verbs nodes, through which programs reach RDMA NICs.
 nvidia_nodes := nodes(`^/dev/nvidia[0-9]+$`)

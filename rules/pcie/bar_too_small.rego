@@ -57,7 +57,7 @@ import data.tables.thresholds
 
 # windows are the BARs through which others see the memory of each GPU: what AMD's driver calls visible, what NVML says,
 # or the size of the memory's BAR in the PCI tree. Coherent platforms (GH200, GB10) have none.
-windows[address] := window(address) if some address in facts.gpus
+windows := {address: seen | some address in facts.gpus; seen := window(address)}
 
 window(address) := [size, "gpus.devices[%s].visible_memory_bytes", "mem_info_vis_vram_total of the PCI device"] if {
 	size := facts.gpu[address].visible_memory_bytes
@@ -79,7 +79,7 @@ memory_bar(address) := 1 if {
 
 memory(address) := facts.gpu[address].memory_bytes if facts.gpu[address].memory_bytes > 0
 
-largest[address] := most if {
+largest := {address: most |
 	some address, [size, _, _] in windows
 	most := max({bar.max_bytes | some bar in pci.device[address].resizable_bars})
 	most > size

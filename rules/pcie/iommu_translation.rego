@@ -201,11 +201,7 @@ lasting := array.concat(
 	["iommu-off" | not facts.is_passthrough_host == true],
 )
 
-group[address] := g if {
-	some g in input.iommu.groups
-	g.type != ""
-	some address in g.devices
-}
+group := {address: g | some g in input.iommu.groups; g.type != ""; some address in g.devices}
 
 over_pcie := {p | some p in facts.gpu_pairs; peers.both_nvidia(p); peers.joined(p) != "nvlink"}
 

@@ -292,10 +292,5 @@ func (d *HIP) log(program uintptr) string {
 
 // hipCompilerError is an error of hiprtc, whose numbers are its own (hiprtc.h, enum hiprtcResult).
 func hipCompilerError(call string, code int32) error {
-	name := map[int32]string{
-		1: "HIPRTC_ERROR_OUT_OF_MEMORY", 2: "HIPRTC_ERROR_PROGRAM_CREATION_FAILURE", 3: "HIPRTC_ERROR_INVALID_INPUT",
-		4: "HIPRTC_ERROR_INVALID_PROGRAM", 5: "HIPRTC_ERROR_INVALID_OPTION", 6: "HIPRTC_ERROR_COMPILATION",
-		7: "HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE", 11: "HIPRTC_ERROR_INTERNAL_ERROR",
-	}[code]
-	return errors.New(call + ": " + cmp.Or(name, fmt.Sprintf("hiprtc error %d", code)))
+	return fmt.Errorf("%s: hiprtc error %d", call, code)
 }

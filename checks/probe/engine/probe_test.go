@@ -161,7 +161,7 @@ func TestHIP(t *testing.T) {
 		t.Parallel()
 		r := simulateAPI(t, drive.HIP, probe.Quick, "2", "zeros@0>1", []string{"GPUDOCTOR_SIM_HIP_FAULT=no-compiler"})
 		expect.NoDiff(t, []string{"copy: corrupt(zeros) ok", "host-staged: ok"}, outcomes(r), "transfers")
-		want := "hiprtcCompileProgram: HIPRTC_ERROR_COMPILATION: gpudoctor.hip:1:1: error: simulated"
+		want := "hiprtcCompileProgram: hiprtc error 6: gpudoctor.hip:1:1: error: simulated"
 		expect.That(t, strings.Contains(r.SMTests, want), "SM tests: %q, want %q", r.SMTests, want)
 	})
 	t.Run("no memory for kernels that talk", func(t *testing.T) {

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,10 +94,8 @@ func (s *Said) sameMessage(other *Said) bool {
 
 func number(s string) float64 {
 	value, _, _ := strings.Cut(s, " ")
-	if n, err := strconv.ParseFloat(value, 64); err == nil {
-		return n
-	}
-	return math.NaN() // It is too large; it is near nothing.
+	n, _ := strconv.ParseFloat(value, 64) // It is a number, by the pattern.
+	return n
 }
 
 // decimal is a number with a unit of a rate, a time or a share: what was measured.

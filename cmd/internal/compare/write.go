@@ -148,31 +148,12 @@ func (i Item) change() string {
 			return lines.Cut(maxValue, said)
 		}
 	}
-	switch before := i.Before.(type) {
-	case string:
-		after, _ := i.After.(string)
-		return wordsChange(before, after)
-	case float64:
-		if after, ok := i.After.(float64); ok && before != 0 {
+	if before, ok := i.Before.(float64); ok && before != 0 {
+		if after, ok := i.After.(float64); ok {
 			return fmt.Sprintf("%s -> %s (%+.0f %%)", i.value(before), i.value(after), (after/before-1)*100)
 		}
 	}
 	return i.value(i.Before) + " -> " + i.value(i.After)
-}
-
-// wordsChange shows two texts: of long ones that begin alike, what differs.
-func wordsChange(before, after string) string {
-	if len(before) > maxValue || len(after) > maxValue {
-		a, b := []rune(before), []rune(after)
-		same := 0
-		for same < min(len(a), len(b)) && a[same] == b[same] {
-			same++
-		}
-		if skip := same - maxValue/2; skip > 0 {
-			before, after = "..."+string(a[skip:]), "..."+string(b[skip:])
-		}
-	}
-	return lines.Cut(maxValue, before) + " -> " + lines.Cut(maxValue, after)
 }
 
 func (i Item) finding() string {

@@ -349,24 +349,7 @@ func (f *file) CPUs() string {
 	return strings.Join(lines.Map(f.Ranks, func(r plan.Rank) string { return remedies.Quote(r.CPUs) }), " ")
 }
 
-// OneNode is the NUMA node of all GPUs, where there are others; nil where there is none.
-func (f *file) OneNode() *int {
-	if !f.Bind || slices.ContainsFunc(f.Ranks, func(r plan.Rank) bool { return *r.Node != *f.Ranks[0].Node }) {
-		return nil
-	}
-	return f.Ranks[0].Node
-}
-
 // Rank is the variable that has the number of a rank on its node.
 func (f *file) Rank() string {
 	return map[string]string{"deepspeed": "LOCAL_RANK", "mpi": "OMPI_COMM_WORLD_LOCAL_RANK"}[f.Name]
-}
-
-// Ports are the RDMA ports nearest to the GPU of each rank, as UCX takes them; empty where they are not
-// known of every rank, and where UCX is not used.
-func (f *file) Ports() string {
-	if f.Name != "mpi" || slices.ContainsFunc(f.Ranks, func(r plan.Rank) bool { return len(r.Ports) == 0 }) {
-		return ""
-	}
-	return strings.Join(lines.Map(f.Ranks, func(r plan.Rank) string { return remedies.Quote(strings.Join(r.Ports, ",")) }), " ")
 }

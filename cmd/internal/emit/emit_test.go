@@ -46,8 +46,8 @@ func full() *plan.Plan {
 	p := &plan.Plan{
 		Schema: plan.Schema, Version: "1.2.3", Machine: "2 x NVIDIA H200\nwith a second line", Vendor: "nvidia", Bind: true,
 		Ranks: []plan.Rank{
-			{GPU: "0000:18:00.0", Index: 0, Node: new(0), CPUs: "0-15,32-47", NICs: []string{"mlx5_0"}, Ports: []string{"mlx5_0:1"}},
-			{GPU: "0000:98:00.0", Index: 1, Node: new(1), CPUs: "16-31,48-63", NICs: []string{"mlx5_1", "mlx5_2"}, Ports: []string{"mlx5_1:1", "mlx5_2:1"}},
+			{GPU: "0000:18:00.0", Index: 0, Node: new(0), CPUs: "0-15,32-47", NICs: []string{"mlx5_0"}},
+			{GPU: "0000:98:00.0", Index: 1, Node: new(1), CPUs: "16-31,48-63", NICs: []string{"mlx5_1", "mlx5_2"}},
 		},
 		Settings: []plan.Setting{
 			{Kind: plan.Variable, Name: "NCCL_NASTY", Value: nasty},
@@ -254,7 +254,6 @@ func isUnit(t *testing.T, p *plan.Plan, text string) {
 	for _, want := range []string{"\nLimitMEMLOCK=infinity\n", "\nLimitNOFILE=1048576:1048576\n", "\nTasksMax=infinity\n", "\nUnsetEnvironment=NCCL_SOCKET_IFNAME\n", "\nEnvironment=\"NCCL_P2P_DISABLE=1\"\n"} {
 		expect.That(t, strings.Contains(text, want), "it lacks %q", strings.TrimSpace(want))
 	}
-	expect.Equal(t, (p.Bind && len(p.Ranks) == 1), strings.Contains(text, "NUMAMask=0\n"), "bound to a node")
 }
 
 // isConf checks what NCCL reads of it: as setEnvFile of its src/misc/param.cc, each line up to the

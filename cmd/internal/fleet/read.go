@@ -60,9 +60,8 @@ type Reading struct {
 	Networks []*nodes.Report // What jobs of probe nccl --nodes found.
 	Unsaid   int             // How many more problems there are.
 
-	byName      map[string]int
-	judge       Judge
-	judgedNodes int // How often the judge was asked.
+	byName map[string]int
+	judge  Judge
 
 	// Of a file: foreign is true if there is no report in it, and what may be a recording or a text; recording if it begins like one;
 	// copied of a copy of /sys or /proc, which was not read.
@@ -430,9 +429,6 @@ func Names(list string) (all []string) {
 	return all
 }
 
-// maxJudged bounds the nodes that are judged: each takes some hundredths of a second.
-const maxJudged = 10_000
-
 // single adds what was read of a file, which is judged if it has no report.
 func (r *Reading) single(ctx context.Context, one *Reading) {
 	switch {
@@ -499,10 +495,6 @@ var standInName = lazy.New(`^host-\d+$`)
 
 // judged adds the node that a recording, texts or a folder of these is of.
 func (r *Reading) judged(ctx context.Context, of input) error {
-	if r.judgedNodes++; r.judgedNodes > maxJudged {
-		r.lost(of.source, fmt.Sprintf("left out: more than %d have no report", maxJudged))
-		return nil
-	}
 	raw, err := r.judge(ctx, of.source)
 	var d document
 	if err == nil {
