@@ -6,7 +6,7 @@ import "github.com/gpudoctor/gpudoctor/checks/text/parse"
 // New makes the kinds of this package for one reading.
 func New(*parse.Sink) parse.Family {
 	return parse.Family{Kinds: []*parse.Kind{
-		nvsmiQueryKind, nvsmiTableKind, nvsmiCSVKind,
+		nvsmiXMLKind, nvsmiQueryKind, nvsmiTableKind, nvsmiCSVKind,
 		nvtopoPeerKind, nvtopoKind, nvsmiListKind,
 		nvdriverVersionKind, nvdriverParamsKind,
 		nvfabricServiceKind, nvfabricVersionKind, dcgmDiagKind,

@@ -13,7 +13,8 @@ import (
 
 // nvsmiAttribute is what nvidia-smi tells of a GPU in its long listings and in those of columns.
 type nvsmiAttribute struct {
-	// paths are the names below the GPU in -q, with their headings, separated by "|". Versions differ in case.
+	// paths are the names below the GPU, with their headings: those of -q, or of the elements
+	// of -q -x where these differ by more than blanks, underscores and case. "|" separates them.
 	paths string
 	// columns are the names that --query-gpu takes, separated by "|".
 	columns string
@@ -28,13 +29,13 @@ var nvsmiAttributes = []nvsmiAttribute{
 	{"Product Name", "name|gpu_name", func(g *facts.GPU, v *nvsmiValue) { g.Name = v.text }},
 	{"Product Architecture", "", func(g *facts.GPU, v *nvsmiValue) { g.Architecture = strings.TrimSuffix(v.word(), "-lovelace") }}, // NVML's word is "ada".
 	{"", "compute_cap", func(g *facts.GPU, v *nvsmiValue) { g.ComputeCapability = v.text }},
-	{"GPU UUID", "uuid|gpu_uuid", func(g *facts.GPU, v *nvsmiValue) { g.UUID = v.text }},
+	{"GPU UUID|uuid", "uuid|gpu_uuid", func(g *facts.GPU, v *nvsmiValue) { g.UUID = v.text }},
 	{"Persistence Mode", "persistence_mode", func(g *facts.GPU, v *nvsmiValue) { g.Persistence = v.on }},
-	{"MIG Mode/Current", "mig.mode.current", func(g *facts.GPU, v *nvsmiValue) { g.MIG = v.on }},
+	{"MIG Mode/Current|mig_mode/current_mig", "mig.mode.current", func(g *facts.GPU, v *nvsmiValue) { g.MIG = v.on }},
 	{"GPU Virtualization Mode/Virtualization Mode", "", func(g *facts.GPU, v *nvsmiValue) { g.VirtualizationMode = nvsmiVirtualization[v.word()] }},
 	{"GPU Recovery Action", "gpu_recovery_action", func(g *facts.GPU, v *nvsmiValue) { g.RecoveryAction = nvsmiRecovery[v.word()] }},
 	{"Performance State", "pstate", nvsmiPerformance},
-	{"Utilization/Gpu", "utilization.gpu", nvsmiUtilization},
+	{"Utilization/Gpu|utilization/gpu_util", "utilization.gpu", nvsmiUtilization},
 	{"FB Memory Usage/Total", "memory.total", nvsmiMemory(func(g *facts.GPU, bytes int64) { g.MemoryBytes = bytes })},
 	{"FB Memory Usage/Used", "memory.used", nvsmiMemory(func(g *facts.GPU, bytes int64) { g.MemoryUsedBytes = &bytes })},
 	{"BAR1 Memory Usage/Total", "", nvsmiMemory(func(g *facts.GPU, bytes int64) {
@@ -43,10 +44,10 @@ var nvsmiAttributes = []nvsmiAttribute{
 		}
 	})},
 
-	{nvsmiGeneration + "Max", "pcie.link.gen.max", nvsmiLink(func(l *facts.GPULink, n int) { l.MaxGeneration = n })},
-	{nvsmiGeneration + "Current", "pcie.link.gen.current|pcie.link.gen.gpucurrent", nvsmiLink(func(l *facts.GPULink, n int) { l.Generation = n })},
-	{nvsmiWidth + "Max", "pcie.link.width.max", nvsmiLink(func(l *facts.GPULink, n int) { l.MaxWidth = n })},
-	{nvsmiWidth + "Current", "pcie.link.width.current", nvsmiLink(func(l *facts.GPULink, n int) { l.Width = n })},
+	{nvsmiGeneration + "Max|pci/pci_gpu_link_info/pcie_gen/max_link_gen", "pcie.link.gen.max", nvsmiLink(func(l *facts.GPULink, n int) { l.MaxGeneration = n })},
+	{nvsmiGeneration + "Current|pci/pci_gpu_link_info/pcie_gen/current_link_gen", "pcie.link.gen.current|pcie.link.gen.gpucurrent", nvsmiLink(func(l *facts.GPULink, n int) { l.Generation = n })},
+	{nvsmiWidth + "Max|pci/pci_gpu_link_info/link_widths/max_link_width", "pcie.link.width.max", nvsmiLink(func(l *facts.GPULink, n int) { l.MaxWidth = n })},
+	{nvsmiWidth + "Current|pci/pci_gpu_link_info/link_widths/current_link_width", "pcie.link.width.current", nvsmiLink(func(l *facts.GPULink, n int) { l.Width = n })},
 
 	{"Fabric/State", "fabric.state", nvsmiFabricState},
 	{"Fabric/Status", "fabric.status", nvsmiFabric(func(f *facts.Fabric, v *nvsmiValue) { f.Status = strings.ToUpper(strings.ReplaceAll(v.text, " ", "_")) })},
@@ -58,18 +59,18 @@ var nvsmiAttributes = []nvsmiAttribute{
 		return !strings.EqualFold(v.text, "none") && (v.on == nil || *v.on)
 	})},
 
-	{"ECC Mode/Current", "ecc.mode.current", nvsmiECC(func(e *facts.ECC, on *bool) { e.Enabled = *cmp.Or(on, &e.Enabled) })},
+	{"ECC Mode/Current|ecc_mode/current_ecc", "ecc.mode.current", nvsmiECC(func(e *facts.ECC, on *bool) { e.Enabled = *cmp.Or(on, &e.Enabled) })},
 	{nvsmiUncorrected, "ecc.errors.uncorrected.volatile.total", nvsmiCount},
 	{"ECC Errors/Aggregate/SRAM Threshold Exceeded|ECC Errors/SRAM Threshold Exceeded", "", nvsmiECC(func(e *facts.ECC, on *bool) { e.SRAMThresholdExceeded = on })},
 	{"ECC Errors/Channel Repair Pending", "", nvsmiECC(func(e *facts.ECC, on *bool) { e.ChannelRepairIsPending = on })},
 	{"ECC Errors/Unrepairable Memory", "", nvsmiECC(func(e *facts.ECC, on *bool) { e.UnrepairableMemory = on })},
 	{
-		"Retired Pages/Pending Page Blacklist|Retired Pages/Pending", "retired_pages.pending",
+		"Retired Pages/Pending Page Blacklist|Retired Pages/Pending|retired_pages/pending_retirement", "retired_pages.pending",
 		nvsmiECC(func(e *facts.ECC, on *bool) { e.RetiredPagesPending = on }),
 	},
 
-	{"Remapped Rows/Pending", "remapped_rows.pending", nvsmiRemapped(func(r *facts.RemappedRows, is bool) { r.Pending = is })},
-	{"Remapped Rows/Remapping Failure Occurred", "remapped_rows.failure", nvsmiRemapped(func(r *facts.RemappedRows, is bool) { r.Failed = is })},
+	{"Remapped Rows/Pending|remapped_rows/remapped_row_pending", "remapped_rows.pending", nvsmiRemapped(func(r *facts.RemappedRows, is bool) { r.Pending = is })},
+	{"Remapped Rows/Remapping Failure Occurred|remapped_rows/remapped_row_failure", "remapped_rows.failure", nvsmiRemapped(func(r *facts.RemappedRows, is bool) { r.Failed = is })},
 }
 
 // Beginnings of paths. Of what a link tells, grep may have cut off the upper headings: nvsmiByPath finds it without them.
@@ -83,7 +84,7 @@ const (
 const nvsmiUncorrected = "ECC Errors/Volatile/SRAM Uncorrectable|ECC Errors/Volatile/DRAM Uncorrectable|ECC Errors/Volatile/SRAM Uncorrectable Parity|" +
 	"ECC Errors/Volatile/SRAM Uncorrectable SEC-DED|ECC Errors/Volatile/Double Bit/Total"
 
-// nvsmiByPath finds an attribute by its path in lower case, and nvsmiByColumn by its column.
+// nvsmiByPath finds an attribute by its path, as nvsmiPath writes it, and nvsmiByColumn by its column.
 var nvsmiByPath, nvsmiByColumn = nvsmiNames()
 
 func nvsmiNames() (byPath, byColumn map[string]*nvsmiAttribute) {
@@ -91,10 +92,9 @@ func nvsmiNames() (byPath, byColumn map[string]*nvsmiAttribute) {
 	for i := range nvsmiAttributes {
 		a := &nvsmiAttributes[i]
 		for path := range strings.SplitSeq(a.paths, "|") {
-			byPath[strings.ToLower(path)] = a
+			byPath[nvsmiPath(path)] = a
 			if below, ok := strings.CutPrefix(path, nvsmiAboveLink); ok {
-				below = strings.ToLower(below)
-				byPath[below], byPath["gpu link info/"+below] = a, a
+				byPath[nvsmiPath(below)], byPath[nvsmiPath("GPU Link Info/"+below)] = a, a
 			}
 		}
 		for column := range strings.SplitSeq(a.columns, "|") {
@@ -105,6 +105,11 @@ func nvsmiNames() (byPath, byColumn map[string]*nvsmiAttribute) {
 	delete(byColumn, "")
 	return byPath, byColumn
 }
+
+// nvsmiPath is a path as both listings and all their versions have it.
+func nvsmiPath(path string) string { return strings.ToLower(nvsmiBetweenWords.Replace(path)) }
+
+var nvsmiBetweenWords = strings.NewReplacer(" ", "", "_", "", "-", "")
 
 // nvsmiValue is what stands behind a name.
 type nvsmiValue struct {

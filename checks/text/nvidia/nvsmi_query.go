@@ -51,7 +51,7 @@ func nvsmiQueryBegins(in *parse.Lines) bool {
 		return len(lines) > 1 && nvsmiQueryPair.MatchString(lines[1].Text) && nvsmiQueryDepth(lines[1].Text) > nvsmiQueryDepth(first)
 	}
 	m := nvsmiQueryPair.FindStringSubmatch(first)
-	return m != nil && (nvsmiByPath[strings.ToLower(m[2])] != nil || m[2] == "Attached GPUs")
+	return m != nil && (nvsmiByPath[nvsmiPath(m[2])] != nil || m[2] == "Attached GPUs")
 }
 
 // nvsmiQueryDepth counts the blanks at a line's beginning.
@@ -95,13 +95,18 @@ func nvsmiQueryRead(s *parse.Sink, in *parse.Lines) {
 		return true
 	})
 	r.commit()
+	r.finish(in)
+}
+
+// finish gives the GPUs their indexes where all of them are listed: in NVML's order.
+func (r *nvsmiQueryReader) finish(in *parse.Lines) {
 	if r.attached <= 0 || len(r.found) != r.attached {
 		return
 	}
-	for i, g := range r.found { // In NVML's order.
+	for i, g := range r.found {
 		g.Index = cmp.Or(g.Index, &i)
 	}
-	nvsmiAnswered(s, in.First())
+	nvsmiAnswered(r.sink, in.First())
 }
 
 // nvsmiQueryGoesOn reports whether the listing goes on behind an empty line.
@@ -140,7 +145,7 @@ func (r *nvsmiQueryReader) line(text string, l parse.Line) bool {
 		return true
 	}
 	path := strings.Join(append(slices.Clip(r.headings), m[2]), "/")
-	if len(r.headings) == 0 && nvsmiByPath[strings.ToLower(path)] != nil {
+	if len(r.headings) == 0 && nvsmiByPath[nvsmiPath(path)] != nil {
 		r.nextNameless(m[2], l)
 	}
 	r.attribute(path, m[3], l)
@@ -187,12 +192,12 @@ func nvsmiReplace(known, told *facts.GPU) {
 
 // version reads what stands above the GPUs.
 func (r *nvsmiQueryReader) version(name, value string, l parse.Line) {
-	switch name {
-	case "Driver Version", "KMD Version":
+	switch nvsmiPath(name) {
+	case "driverversion", "kmdversion":
 		nvsmiDriver(r.sink, value, "", l)
-	case "CUDA Version", "CUDA UMD Version":
+	case "cudaversion", "cudaumdversion":
 		nvsmiDriver(r.sink, "", value, l)
-	case "Attached GPUs":
+	case "attachedgpus":
 		r.attached = parse.Number(strings.TrimSpace(value))
 	}
 }
@@ -202,7 +207,7 @@ func (r *nvsmiQueryReader) attribute(path, text string, l parse.Line) {
 	if r.gpu == nil {
 		return
 	}
-	a := nvsmiByPath[strings.ToLower(path)]
+	a := nvsmiByPath[nvsmiPath(path)]
 	if a == nil {
 		r.process(path, text)
 		return
@@ -219,12 +224,12 @@ func (r *nvsmiQueryReader) attribute(path, text string, l parse.Line) {
 // process reads an attribute of a process: its number comes first.
 func (r *nvsmiQueryReader) process(path, text string) {
 	last := len(r.gpu.Processes) - 1
-	switch path {
-	case "Processes/Process ID":
+	switch nvsmiPath(path) {
+	case "processes/processid", "processes/processinfo/pid":
 		if pid, err := strconv.Atoi(strings.TrimSpace(text)); err == nil && last+1 < parse.MaxEntries {
 			r.gpu.Processes = append(r.gpu.Processes, facts.GPUProcess{PID: pid})
 		}
-	case "Processes/Name":
+	case "processes/name", "processes/processinfo/processname":
 		if last >= 0 {
 			r.gpu.Processes[last].Name = nvsmiProgram(text)
 		}

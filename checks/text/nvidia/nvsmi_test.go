@@ -131,6 +131,38 @@ func TestNvsmiQueryParts(t *testing.T) {
 	expect.Equal(t, 5, *f.GPUs.Devices[0].ECC.VolatileUncorrected, "listed twice")
 }
 
+const nvsmiXMLText = `<?xml version="1.0" ?>
+<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
+<nvidia_smi_log>
+	<driver_version>550.54.15</driver_version>
+	<cuda_version>12.4</cuda_version>
+	<attached_gpus>1</attached_gpus>
+	<gpu id="00000008:06:00.0">
+		<product_name>NVIDIA GB200</product_name>
+		<persistence_mode>Enabled</persistence_mode>
+		<mig_mode><current_mig>N/A</current_mig></mig_mode>
+		<pci><pci_gpu_link_info><link_widths><current_link_width>16x</current_link_width></link_widths></pci_gpu_link_info></pci>
+		<bar1_memory_usage><total>524288 MiB</total></bar1_memory_usage>
+		<ecc_mode><current_ecc>Enabled</current_ecc></ecc_mode>
+		<ecc_errors><volatile><dram_uncorrectable>2</dram_uncorrectable></volatile></ecc_errors>
+		<remapped_rows><remapped_row_corr>0</remapped_row_corr><remapped_row_failure>Yes</remapped_row_failure></remapped_rows>
+		<fabric><state>Completed</state><status>Success</status></fabric>
+		<processes><process_info><pid>44</pid><process_name>a.out</process_name><used_memory>8 MiB</used_memory></process_info></processes>
+	</gpu>
+</nvidia_smi_log>
+`
+
+func TestNvsmiXML(t *testing.T) {
+	f := texttest.Parse("smi.xml", nvsmiXMLText)
+	expect.Must(t, f.GPUs != nil && f.GPUs.NVML == "ok" && len(f.GPUs.Devices) == 1 && f.GPUs.Driver.CUDAVersion == "12.4", "got %+v", f.GPUs)
+	g := f.GPUs.Devices[0]
+	expect.That(t, g.Address == "0008:06:00.0" && g.Name == "NVIDIA GB200" && g.MIG == nil && g.PCIe.Width == 16 && *g.BAR1Bytes == 512<<30 && *g.ECC.VolatileUncorrected == 2 && g.RemappedRows.Failed && len(g.Processes) == 1, "got %+v", g)
+	// A document that breaks off gives what it holds, and is not the whole list.
+	broken, _, _ := strings.Cut(nvsmiXMLText, "<processes>")
+	f = texttest.Parse("smi.xml", broken)
+	expect.That(t, len(f.GPUs.Devices) == 1 && f.GPUs.NVML != "ok" && f.GPUs.Devices[0].Name == "NVIDIA GB200", "got %+v", f.GPUs)
+}
+
 func TestNvsmiCSV(t *testing.T) {
 	for name, c := range map[string]struct {
 		text                  string
@@ -186,7 +218,7 @@ func FuzzTexts(f *testing.F) {
 		"$ nvidia-smi topo -p2p r\n \tGPU0\tGPU1\t\n GPU0\tX\tOK\t\n GPU1\tOK\tX\t\n",
 		"lrwxrwxrwx. 1 root root 22 Nov  2 10:12 /usr/lib64/libnvidia-ml.so.1 -> libnvidia-ml.so.550.90.07\n",
 		"libcuda.so.1 -> /usr/lib/x86_64-linux-gnu/libcuda.so.535.183.01\r\nlibcuda.so.1 -> \n",
-		texttest.NvsmiTableText, nvsmiQueryText, "$ nvidia-smi --query-gpu=index,name --format=csv,noheader\n0, NVIDIA H200\n", "GPU 0: x (UUID: GPU-1)\n",
+		texttest.NvsmiTableText, nvsmiQueryText, nvsmiXMLText, "$ nvidia-smi --query-gpu=index,name --format=csv,noheader\n0, NVIDIA H200\n", "GPU 0: x (UUID: GPU-1)\n",
 	} {
 		f.Add(seed)
 	}
