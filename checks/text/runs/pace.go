@@ -5,7 +5,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
@@ -32,9 +31,9 @@ const (
 var (
 	// partForm is a part of a step with its time: "data 16.8 ms", "allreduce: 2.1 s", "input_time=0.31s".
 	partForm = lazy.New(`([A-Za-z][\w/+-]*)[ :=]{1,12}(\d{1,7}(?:\.\d{1,9})?) ?(ms|s|sec)\b`)
-	wholes   = lazy.New(`(?i)^(?:total|step|iter|iteration|batch|elapsed|time)(?:[_-]?time)?$`)
-	// waits are names of parts in which a rank waits for the others.
-	waitParts = lazy.New(`(?i)reduce|gather|scatter|comm|sync|wait|barrier|nccl|bcast|broadcast|grad`)
+	// wholeParts are names of all of a step, waitParts those of parts in which a rank waits for the others.
+	wholeParts = lazy.New(`(?i)^(?:total|step|iter|iteration|batch|elapsed|time)(?:[_-]?time)?$`)
+	waitParts  = lazy.New(`(?i)reduce|gather|scatter|comm|sync|wait|barrier|nccl|bcast|broadcast|grad`)
 )
 
 // notePace takes the times that a line tells of the parts of a step; it reports false where the line tells none.
@@ -55,9 +54,9 @@ func (t *tracebacks) notePace(s *parse.Sink, l parse.Line) bool {
 		t.paces = append(t.paces, pace{of: facts.Late{Rank: rank, Source: s.Source(), Line: l.Number, Text: escape.Printable(strings.TrimSpace(l.Text), 300)}, parts: map[string][]float64{}})
 	}
 	for _, m := range told {
-		seconds, err := strconv.ParseFloat(m[2], 64)
+		seconds, err := facts.ParseFloat(m[2])
 		list := t.paces[i].parts[m[1]]
-		if err != nil || wholes.MatchString(m[1]) || len(list) >= maxPaces || list == nil && len(t.paces[i].parts) >= maxParts {
+		if err != nil || wholeParts.MatchString(m[1]) || len(list) >= maxPaces || list == nil && len(t.paces[i].parts) >= maxParts {
 			continue
 		}
 		if m[3] == "ms" {
@@ -79,7 +78,9 @@ func late(paces []pace) *facts.Late {
 			continue
 		}
 		wait := others[0].most(waitParts.Get(), nil, func(part string, _ float64) bool {
-			return !slices.ContainsFunc(others, func(o pace) bool { return !(o.median(part) >= waitTimes*p.median(part) && o.median(part) >= lateShare*o.sum()) })
+			return !slices.ContainsFunc(others, func(o pace) bool {
+				return !(o.median(part) >= waitTimes*p.median(part) && o.median(part) >= lateShare*o.sum())
+			})
 		})
 		if wait != "" {
 			l := p.of
