@@ -392,7 +392,13 @@ func (g *group) runPlan(ctx context.Context, todo plan, room int64) bool {
 				continue
 			}
 			number++
-			op, whole := g.runOne(ctx, task{Name: step.name, Bytes: bytes, Times: n, Seed: drive.Seed(number, ranks, ranks, 0)})
+			t := task{Name: step.name, Bytes: bytes, Times: n, Seed: drive.Seed(number, ranks, ranks, 0)}
+			op, whole := g.runOne(ctx, t)
+			if bytes > mib && n > 1 && whole && op.Microseconds != nil { // What else runs on the machine slows one of two runs: the faster counts.
+				if again, ok := g.runOne(ctx, t); !ok || again.Microseconds == nil || *again.Microseconds < *op.Microseconds {
+					op, whole = again, ok
+				}
+			}
 			g.operations = append(g.operations, op)
 			if !whole {
 				return false
