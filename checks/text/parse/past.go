@@ -90,7 +90,7 @@ var (
 
 // over is how people say that a machine works again, or why they write: to close a case. Who says only that something
 // was solved may tell by what.
-var over = lazy.New(`(?m)^Subject: .*(?:\[(?i:closed)\]|\bback in (?:production|service|partition|rotation|the pool)\b)|\b[Cc]losing note\b|(?:^|[.!?] )Nothing (?:here )?is (?:broken|wrong)(?: here)?[,.;!]|\b[Ss]tatus:? +closed, no fault found\b|\b[Ww]orks as (?:designed|intended)\b|\bACCEPTED without\b|\b[Tt]o close (?:the|this|that) (?:ticket|case|incident)\b`)
+var over = lazy.New(`(?m)^Subject: .*(?:\[(?i:closed)\]|\bback in (?:production|service|partition|rotation|the pool)\b)|\b[Cc]losing note\b|(?:^|\r|[.!?] )Nothing (?:here )?is (?:broken|wrong)(?: here)?[,.;!]|\b[Ss]tatus:? +closed, no fault found\b|\b[Ww]orks as (?:designed|intended)\b|\bACCEPTED without\b|\b[Tt]o close (?:the|this|that) (?:ticket|case|incident)\b`)
 
 // booted are words of the lines with which Linux begins, and with which journalctl announces that.
 var booted = lazy.New(`\bLinux version \d|Command line: BOOT_IMAGE|^-- Boot [0-9a-f]+|^-- Reboot --`)
