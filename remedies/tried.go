@@ -54,7 +54,7 @@ func armOf(f *facts.Facts, a Apply) (first, arm *probe.Arm) {
 	unset := slices.Sorted(slices.Values(a.Unset))
 	for i := range all[1:] {
 		one := &all[1+i]
-		if !maps.Equal(one.Set, a.Environment) || !slices.Equal(slices.Sorted(slices.Values(one.Unset)), unset) {
+		if !maps.Equal(chosen(one), a.Environment) || !slices.Equal(slices.Sorted(slices.Values(one.Unset)), unset) {
 			continue
 		}
 		if arm == nil || !arm.Outcome.Correct() && one.Outcome.Correct() {
@@ -135,4 +135,14 @@ func largest(a *probe.Arm) *float64 {
 		}
 	}
 	return rate
+}
+
+// chosen are the variables that an arm sets for its own sake: with the choice of algorithms removed,
+// NCCL_NVLS_ENABLE=0 only keeps what that choice may have kept off.
+func chosen(a *probe.Arm) map[string]string {
+	rest := maps.Clone(a.Set)
+	if slices.Contains(a.Unset, "NCCL_ALGO") && rest["NCCL_NVLS_ENABLE"] == "0" {
+		delete(rest, "NCCL_NVLS_ENABLE")
+	}
+	return rest
 }

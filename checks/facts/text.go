@@ -217,9 +217,9 @@ type Job struct {
 // Late is the process for which all others wait, by the times that each tells of the parts of its steps.
 type Late struct {
 	Rank *int `json:"rank,omitempty"`
-	// Part takes it Seconds of a step, the median of those told, and the others OthersSeconds; they spend WaitSeconds in Wait.
+	// Part takes it OwnSeconds of a step, the median of those told, and the others OthersSeconds; they spend WaitSeconds in Wait.
 	Part          string  `json:"part"`
-	Seconds       float64 `json:"seconds"`
+	OwnSeconds    float64 `json:"own_seconds"`
 	OthersSeconds float64 `json:"others_seconds"`
 	Wait          string  `json:"wait"`
 	WaitSeconds   float64 `json:"wait_seconds"`

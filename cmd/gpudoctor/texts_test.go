@@ -39,8 +39,8 @@ func TestHealthyNoise(t *testing.T) {
 			file := files[i%len(files)]
 			// PyTorch writes "[rank3]:" before the traceback of an exception that ended the process, and steps of rank 3 alone do not
 			// show that the others go on. A date before each line is another one than the text's own.
-			oneRank, dated := strings.HasPrefix(how, "rank") || how == "double", strings.Contains(texttest.Noises[how].Do("x\n"), ":02")
-			for oneRank && (strings.Contains(file, "caught-exceptions") || strings.Contains(file, "watchdog-recovers")) || dated && strings.Contains(file, "past-") {
+			oneRank, dated := strings.HasPrefix(how, "rank") || how == "double" || how == "vllm" || strings.Contains(how, "mpi"), strings.Contains(texttest.Noises[how].Do("x\n"), ":02")
+			for oneRank && (strings.Contains(file, "caught-exceptions") || strings.Contains(file, "watchdog-recovers") || strings.Contains(file, "ended-")) || dated && strings.Contains(file, "past-") {
 				i++
 				file = files[(i+1)%len(files)]
 			}

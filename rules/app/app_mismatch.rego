@@ -23,7 +23,7 @@
 #       confidence: likely
 #       remedies: [fix-application, other]
 #       text: >-
-#         {who} spends {seconds:.3f} s of each step in {part}, which takes the others {others_seconds:.3f} s; they wait for it in
+#         {who} spends {own_seconds:.3f} s of each step in {part}, which takes the others {others_seconds:.3f} s; they wait for it in
 #         {wait} ({wait_seconds:.3f} s). Communication is not slow: that process is late
 package gpudoctor.rules.app_mismatch
 
@@ -50,7 +50,7 @@ findings contains {
 	"id": "slower",
 	"grade": "slower",
 	"subject": "job",
-	"about": object.union(late, {"who": who}),
+	"about": {"who": who, "part": late.part, "own_seconds": late.own_seconds, "others_seconds": late.others_seconds, "wait": late.wait, "wait_seconds": late.wait_seconds},
 	"evidence": [{"fact": "logs.late", "value": late.text, "source": logs.at(late)}],
 } if late := input.logs.late
 

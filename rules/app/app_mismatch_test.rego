@@ -146,7 +146,7 @@ test_silent if {
 	}
 }
 
-late(rank) := object.union({"part": "data", "seconds": 1.9, "others_seconds": 0.01, "wait": "allreduce", "wait_seconds": 2, "source": "b.log", "line": 1, "text": "a line"}, rank)
+late(rank) := object.union({"part": "data", "own_seconds": 1.9, "others_seconds": 0.01, "wait": "allreduce", "wait_seconds": 2, "source": "b.log", "line": 1, "text": "a line"}, rank)
 
 test_fires_where_the_others_wait_for_a_slower_rank if {
 	some with_rank, said in {"Rank 1 spends": {"rank": 1}, "The process that writes b.log spends": {}}

@@ -39,7 +39,7 @@ func (s *Sink) close() {
 	for _, l := range tail {
 		form := numbers.ReplaceAllString(l.Text, "#")
 		who := s.identify(l)
-		results := who.rank != nil && alike[form] > 1 && form != l.Text && strings.ContainsFunc(form, unicode.IsLetter)
+		results := alike[form] > 1 && form != l.Text && strings.ContainsFunc(form, unicode.IsLetter)
 		if !allDone.MatchString(l.Text) && (!results && !doneForm.MatchString(l.Text) || underWay.MatchString(l.Text)) {
 			return
 		}

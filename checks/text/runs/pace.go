@@ -84,7 +84,7 @@ func late(paces []pace) *facts.Late {
 		})
 		if wait != "" {
 			l := p.of
-			l.Part, l.Seconds, l.OthersSeconds, l.Wait, l.WaitSeconds = busy, p.median(busy), others[0].median(busy), wait, others[0].median(wait)
+			l.Part, l.OwnSeconds, l.OthersSeconds, l.Wait, l.WaitSeconds = busy, p.median(busy), others[0].median(busy), wait, others[0].median(wait)
 			return &l
 		}
 	}
