@@ -64,7 +64,7 @@ func (s *Sink) Message(id string, fields map[string]string, l Line) {
 		panic("the catalogue has no row " + id) // A bug: the id is written in a parser.
 	}
 	complains := row.Role != "setting" && row.Role != "warning"
-	if complains && row.Survived(l.Whole()) || sourceCode.MatchString(l.Whole()) || searches.MatchString(s.Prompt().Command) {
+	if complains && (row.Survived(l.Whole()) || sourceCode.MatchString(l.Whole()) || searches.MatchString(s.Prompt().Command)) {
 		return
 	}
 	if row.Done {
