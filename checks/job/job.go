@@ -180,12 +180,17 @@ func newStory(f *facts.Facts) *story {
 
 // isOver reports whether a complaint no longer counts: the job ended well, somebody cancelled it, or it is another job.
 func (s *story) isOver(m *facts.Message) bool {
-	return s.endedWell(m) || s.reported[m.Source] || s.requeued[m.Source] && m.StepsAfter >= manySteps || s.quoted(m) || s.ofAnotherJob(m) || s.asked(m.Source, m.Line)
+	return s.endedWell(m) || s.wentWell(m.Source, m.StepsAfter) || s.quoted(m) || s.ofAnotherJob(m) || s.asked(m.Source, m.Line)
 }
 
 // over reports whether the end of a process was asked for, or the job ended well after it.
 func (s *story) over(d *facts.Death) bool {
-	return d.StepsAfter == facts.EndedWell || s.reported[d.Source] || s.requeued[d.Source] && d.StepsAfter >= manySteps || s.asked(d.Source, d.Line)
+	return d.StepsAfter == facts.EndedWell || s.wentWell(d.Source, d.StepsAfter) || s.asked(d.Source, d.Line)
+}
+
+// wentWell reports whether a text says that all went as it should, or shows that a job which was ended for another went on.
+func (s *story) wentWell(source string, stepsAfter int) bool {
+	return s.reported[source] || s.requeued[source] && stepsAfter >= manySteps
 }
 
 func (s *story) asked(source string, line int) bool {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -207,19 +208,24 @@ func Copes(line string) bool { return copes.MatchString(line) }
 
 // Survived reports whether a line with a row's message says that the program goes on behind what else would end it.
 func (t *Statement) Survived(line string) bool {
-	if m := attempt.FindStringSubmatch(line); m != nil && len(m[1]) <= len(m[2]) && (len(m[1]) < len(m[2]) || m[1] < m[2]) {
-		return true
-	}
-	if debug.MatchString(line) {
-		return true
-	}
-	return mortal[t.Program] && Copes(line)
+	return triesAgain(line) || debug.MatchString(line) || mortal[t.Program] && Copes(line)
 }
 
 // debug is a line at a level at which nothing fails.
 var debug = lazy.New(`^.{0,80}?(?:^|[\s\[|])(?:DEBUG|TRACE)(?:$|[\s\]|:])`)
 
-// attempt is how a program counts attempts: one before the last is not the end.
+// triesAgain reports whether a line tells of an attempt before the last one.
+func triesAgain(line string) bool {
+	m := attempt.FindStringSubmatch(line)
+	if m == nil {
+		return false
+	}
+	n, err := strconv.Atoi(m[1])
+	of, errOf := strconv.Atoi(m[2])
+	return err == nil && errOf == nil && n < of
+}
+
+// attempt is how a program counts attempts.
 var attempt = lazy.New(`(?i)\b(?:attempt|try|retry)\W{0,2}(\d{1,6}) ?(?:of|/) ?(\d{1,6})\b`)
 
 // PeerGone reports whether a row states that another process is gone.

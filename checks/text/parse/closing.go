@@ -38,12 +38,11 @@ func (s *Sink) close() {
 	}
 	for _, l := range tail {
 		form := numbers.ReplaceAllString(l.Text, "#")
-		who := s.identify(l)
 		results := alike[form] > 1 && form != l.Text && strings.ContainsFunc(form, unicode.IsLetter)
 		if !allDone.MatchString(l.Text) && (!results && !doneForm.MatchString(l.Text) || underWay.MatchString(l.Text)) {
 			return
 		}
-		if p := s.process(who, l); p != nil {
+		if p := s.process(s.identify(l), l); p != nil {
 			p.closed, s.processes.ended = max(p.closed, l.Number), true
 		}
 	}

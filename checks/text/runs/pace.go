@@ -3,7 +3,6 @@ package runs
 import (
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -67,17 +66,17 @@ func (t *tracebacks) notePace(s *parse.Sink, l parse.Line) bool {
 	return true
 }
 
-// late is the process for which all others wait, by the times that they tell; nil if there is none.
+// late is the process that all others wait for, by the times that they print; nil if there is none.
 func late(paces []pace) *facts.Late {
 	for i, p := range paces {
 		others := slices.DeleteFunc(slices.Delete(slices.Clone(paces), i, i+1), func(o pace) bool { return !o.like(p) })
-		busy := p.most(nil, waitParts.Get(), func(part string, took float64) bool {
+		busy := p.most(false, func(part string, took float64) bool {
 			return !slices.ContainsFunc(others, func(o pace) bool { return !(o.median(part)*lateTimes <= took) })
 		})
 		if busy == "" || len(others) == 0 {
 			continue
 		}
-		wait := others[0].most(waitParts.Get(), nil, func(part string, _ float64) bool {
+		wait := others[0].most(true, func(part string, _ float64) bool {
 			return !slices.ContainsFunc(others, func(o pace) bool {
 				return !(o.median(part) >= waitTimes*p.median(part) && o.median(part) >= lateShare*o.sum())
 			})
@@ -96,12 +95,12 @@ func (p pace) like(o pace) bool {
 	return maps.EqualFunc(p.parts, o.parts, func(a, b []float64) bool { return min(len(a), len(b)) >= fewPaces })
 }
 
-// most is the part that takes the largest share of a step and fits; empty if none takes lateShare.
-func (p pace) most(like, unlike *regexp.Regexp, fits func(part string, took float64) bool) string {
+// most is the part, one of waiting or another one, that takes the largest share of a step and fits; empty if none takes lateShare.
+func (p pace) most(waits bool, fits func(part string, took float64) bool) string {
 	best, sum := "", p.sum()
 	for part := range p.parts {
 		took := p.median(part)
-		if took < lateShare*sum || like != nil && !like.MatchString(part) || unlike != nil && unlike.MatchString(part) || !fits(part, took) {
+		if took < lateShare*sum || waits != waitParts.MatchString(part) || !fits(part, took) {
 			continue
 		}
 		if best == "" || took > p.median(best) || took == p.median(best) && part < best {

@@ -73,7 +73,8 @@ type tracebacks struct {
 	// tracebacks between them.
 	survived   []int
 	survivedIn string
-	paces      []pace
+	// paces are those of the processes that print the times of the parts of their steps.
+	paces []pace
 }
 
 // traceback is the last one behind a prefix.
