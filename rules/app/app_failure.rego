@@ -42,7 +42,7 @@ findings contains {
 		"code": [code | code := first.code; first.what == "exit"],
 		"how": how[first.what],
 		"said": substring(object.get(first, "said", ""), 0, 160),
-		"meaning": [meaning | first.what == "signal"; not first.class in own],
+		"meaning": [meaning | first.what == "signal"; not first.class in own; not first.class in of_limits],
 		"alike": [rank | some rank in input.logs.job.alike],
 	}),
 	"evidence": [{"fact": "logs.deaths", "value": first.text, "source": logs.at(first)}],
@@ -71,6 +71,9 @@ meaning := "sent by the kernel (SIGKILL, when memory ran out), a job system (at 
 
 # own are signals that a process causes itself; any other is sent to it.
 own := {"SIGSEGV", "SIGILL", "SIGFPE", "SIGABRT"}
+
+# of_limits are those with which the kernel enforces a limit, of which process-limits tells.
+of_limits := {"SIGXCPU", "SIGXFSZ"}
 
 confidence := {
 	"exception": {true: "confirmed", false: "likely"}[true in {object.get(first, "uncaught", false), object.get(input.logs.job, "ended", false)}],
