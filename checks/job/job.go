@@ -76,12 +76,10 @@ type story struct {
 	wentOn bool
 	// outlived are the complaints that something does not end, where the work went on.
 	outlived []int
-	// cancelled is the line in a text from which on all is a consequence: somebody cancelled the job. provoked are the texts of
+	// cancelled is the line in a text behind which all is a consequence or was expected: somebody cancelled the job. provoked are the texts of
 	// tests that passed.
 	cancelled map[string]int
 	provoked  map[string]bool
-	// reported are the texts that report, at their head or their end, that all went as it should.
-	reported map[string]bool
 	// requeued are the texts in which a job that was ended for another goes on.
 	requeued map[string]bool
 	// ends are the words of launchers that a process ended.
@@ -110,7 +108,7 @@ type speaker struct {
 }
 
 func newStory(f *facts.Facts) *story {
-	s := &story{facts: withRanks(f), texts: map[string]*facts.Text{}, cancelled: map[string]int{}, provoked: map[string]bool{}, reported: map[string]bool{}, requeued: map[string]bool{}, waiting: map[*facts.Message]bool{}, bereft: map[*facts.Message]bool{}}
+	s := &story{facts: withRanks(f), texts: map[string]*facts.Text{}, cancelled: map[string]int{}, provoked: map[string]bool{}, requeued: map[string]bool{}, waiting: map[*facts.Message]bool{}, bereft: map[*facts.Message]bool{}}
 	f = s.facts
 	for i := range f.Texts {
 		s.texts[f.Texts[i].Name] = &f.Texts[i]
@@ -122,7 +120,7 @@ func newStory(f *facts.Facts) *story {
 		case m.ID == "tests-passed":
 			s.provoked[m.Source] = true
 		case m.ID == "tests-reported":
-			s.reported[m.Source] = true
+			s.cancelled[m.Source] = 0 // At its head or its end the text says so of all.
 		case m.ID == "job-preempted":
 			s.requeued[m.Source] = hasPassed(&m)
 		}
@@ -180,18 +178,16 @@ func newStory(f *facts.Facts) *story {
 
 // isOver reports whether a complaint no longer counts: the job ended well, somebody cancelled it, or it is another job.
 func (s *story) isOver(m *facts.Message) bool {
-	return s.endedWell(m) || s.wentWell(m.Source, m.StepsAfter) || s.quoted(m) || s.ofAnotherJob(m) || s.asked(m.Source, m.Line)
+	return s.endedWell(m) || s.wentOnAfter(m.Source, m.StepsAfter) || s.quoted(m) || s.ofAnotherJob(m) || s.asked(m.Source, m.Line)
 }
 
 // over reports whether the end of a process was asked for, or the job ended well after it.
 func (s *story) over(d *facts.Death) bool {
-	return d.StepsAfter == facts.EndedWell || s.wentWell(d.Source, d.StepsAfter) || s.asked(d.Source, d.Line)
+	return d.StepsAfter == facts.EndedWell || s.wentOnAfter(d.Source, d.StepsAfter) || s.asked(d.Source, d.Line)
 }
 
-// wentWell reports whether a text says that all went as it should, or shows that a job which was ended for another went on.
-func (s *story) wentWell(source string, stepsAfter int) bool {
-	return s.reported[source] || s.requeued[source] && stepsAfter >= manySteps
-}
+// wentOnAfter reports whether a job that was ended for another went on.
+func (s *story) wentOnAfter(source string, steps int) bool { return s.requeued[source] && steps >= manySteps }
 
 func (s *story) asked(source string, line int) bool {
 	from, cancelled := s.cancelled[source]

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -98,12 +99,9 @@ func (p pace) like(o pace) bool {
 // most is the part, one of waiting or another one, that takes the largest share of a step and fits; empty if none takes lateShare.
 func (p pace) most(waits bool, fits func(part string, took float64) bool) string {
 	best, sum := "", p.sum()
-	for part := range p.parts {
+	for _, part := range slices.SortedFunc(maps.Keys(p.parts), func(a, b string) int { return cmp.Or(cmp.Compare(p.median(a), p.median(b)), cmp.Compare(b, a)) }) {
 		took := p.median(part)
-		if took < lateShare*sum || waits != waitParts.MatchString(part) || !fits(part, took) {
-			continue
-		}
-		if best == "" || took > p.median(best) || took == p.median(best) && part < best {
+		if took >= lateShare*sum && waits == waitParts.MatchString(part) && fits(part, took) {
 			best = part
 		}
 	}
@@ -119,8 +117,7 @@ func (p pace) median(part string) float64 {
 	return list[len(list)/2]
 }
 
-func (p pace) sum() float64 {
-	sum := 0.0
+func (p pace) sum() (sum float64) {
 	for part := range p.parts {
 		sum += p.median(part)
 	}
