@@ -187,7 +187,9 @@ func (s *story) over(d *facts.Death) bool {
 }
 
 // wentOnAfter reports whether a job that was ended for another went on.
-func (s *story) wentOnAfter(source string, steps int) bool { return s.requeued[source] && steps >= manySteps }
+func (s *story) wentOnAfter(source string, steps int) bool {
+	return s.requeued[source] && steps >= manySteps
+}
 
 func (s *story) asked(source string, line int) bool {
 	from, cancelled := s.cancelled[source]
