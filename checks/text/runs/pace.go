@@ -39,7 +39,7 @@ var (
 // notePace takes the times that a line tells of the parts of a step; it reports false where the line tells none.
 func (t *tracebacks) notePace(s *parse.Sink, l parse.Line) bool {
 	told := partForm.Get().FindAllStringSubmatch(l.Text, maxParts)
-	if len(told) < 2 {
+	if len(told) < 2 || len(t.paces) > maxPaced {
 		return false
 	}
 	rank := s.RankOf(l)
@@ -47,9 +47,6 @@ func (t *tracebacks) notePace(s *parse.Sink, l parse.Line) bool {
 		return p.of.Source == s.Source() && (rank == nil) == (p.of.Rank == nil) && (rank == nil || *rank == *p.of.Rank)
 	})
 	if i < 0 {
-		if len(t.paces) >= maxPaced {
-			return true
-		}
 		i = len(t.paces)
 		t.paces = append(t.paces, pace{of: facts.Late{Rank: rank, Source: s.Source(), Line: l.Number, Text: escape.Printable(strings.TrimSpace(l.Text), 300)}, parts: map[string][]float64{}})
 	}
