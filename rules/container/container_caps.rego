@@ -15,7 +15,7 @@
 #   needs: [container.inside, container.device_nodes, container.get_mempolicy, [gpus.devices, container.driver_devices]]
 #   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, pass-imex-channel, nccl-mnnvl-disable, enable-ibgda, unset-env, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, add-ipc-lock, reload-amd-driver, upgrade-amd-driver, other]
 #   first_of: [rdma-device-closed, rdma-not-passed]
-#   explains: ["without-gpus > gpu-visibility/no-gpu", "without-gpus > driver-library-mismatch/nvml-missing", "few-nodes > gpu-visibility/said"]
+#   explains: ["without-gpus > gpu-visibility/no-gpu", "without-gpus > driver-library-mismatch/nvml-missing", "few-nodes > gpu-visibility/said", "closed > gpu-visibility/no-gpu"]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
@@ -129,12 +129,13 @@ findings contains {
 }
 
 findings contains {
-	"grade": "closed",
+	"id": "closed",
 	"subject": "/dev",
 	"about": {"closed": closed},
 	"evidence": [{"fact": sprintf("container.device_nodes[%s].access", [path]), "value": surroundings.node_access[path], "source": "access(2)"} |
 		some path in sort(closed)
 	],
+	"messages": blind_to_amd,
 	"params": {"nodes": sort(closed)},
 	"remedies": [opening],
 } if count(closed) > 0
@@ -148,7 +149,14 @@ closed contains path if {
 }
 
 needed contains `^/dev/(nvidia[0-9]+|nvidiactl|nvidia-uvm)$` if surroundings.has_nvidia
-needed contains "^/dev/kfd$" if logs.said("hip-no-device")
+needed contains "^/dev/kfd$" if count(blind_to_amd) > 0
+
+# A program that says so where /dev/kfd may not be opened was built for HIP.
+blind_to_amd contains m if {
+	surroundings.node_access["/dev/kfd"] in {"r", "w", "none"}
+	not surroundings.has_nvidia
+	some m in logs.messages({"hip-no-device", "torch-sees-no-gpu"})
+}
 
 needed contains "^/dev/(kfd$|dri/renderD)" if {
 	surroundings.has_amd

@@ -39,7 +39,7 @@ findings contains {
 } if some [id, f, severity, confidence] in verdicts
 
 # firewalls are what else shows that a firewall is on.
-firewalls := logs.messages({"kernel-ufw-block", "firewall-ufw-active", "firewall-iptables-drops", "kubernetes-network-policy"})
+firewalls := logs.messages({"kernel-ufw-block", "firewall-ufw-active", "firewall-iptables-drops", "firewall-counts", "kubernetes-network-policy"})
 
 # Ranks that took interfaces which do not lead to each other need no firewall.
 verdicts contains ["blocked", f, "critical", {true: "possible", false: "likely"}[count(connections.bad_choices) > 0]] if {

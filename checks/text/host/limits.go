@@ -17,7 +17,8 @@ import (
 // NewLimits makes, for one reading, the kinds that show what a process or a container may use: limits,
 // capabilities, /dev/shm and device nodes.
 func NewLimits(*parse.Sink) parse.Family {
-	return parse.Family{Kinds: []*parse.Kind{limitsKind, ulimitKind, shmKind, processKind, nodesKind}}
+	n := &nodes{}
+	return parse.Family{Kinds: []*parse.Kind{limitsKind, ulimitKind, shmKind, processKind, n.kind(), n.userKind()}}
 }
 
 // limitsKind takes the lines of ulimit -a, /proc/PID/limits, prlimit and systemctl show that tell a limit.
@@ -200,34 +201,86 @@ var (
 	processMemory = lazy.New(`^\s*MemTotal:\s+(\d{1,12} kB)`)
 )
 
-// nodesKind takes listings of GPU and RDMA nodes in /dev.
-var nodesKind = &parse.Kind{
-	Name: "device-nodes", Title: "Device nodes", Command: "ls -l /dev/nvidia* /dev/kfd /dev/dri /dev/infiniband", Gives: []string{"container"},
-	Anchors: []string{"/dev/nvidia", "/dev/kfd", "/dev/dri", "/dev/infiniband", "nvidia0", "nvidiactl"},
-	Begins: func(in *parse.Lines) bool {
-		text := strings.TrimSpace(in.First().Text)
-		_, nodes := nodesOf("", text)
-		command := in.Prompt().Command
-		return (command == "" || nodesCommand.MatchString(command)) && (len(nodes) > 0 || nodesFolder.MatchString(text))
-	},
-	Read: func(s *parse.Sink, in *parse.Lines) {
-		folder := ""
-		in.While(func(l parse.Line) bool {
-			text := strings.TrimSpace(l.Text)
-			if head := nodesFolder.First(text); head != "" {
-				folder = head
-				return true
+// nodes are the listings of GPU and RDMA nodes in one reading, and what id told of the user whose session it is.
+type nodes struct {
+	// session is where id was run; uid is what it told of the user's number, groups are the names and numbers of its groups.
+	session session
+	uid     string
+	groups  []string
+	// closed are the nodes that only their owner and a group may open, by path.
+	closed map[string]ownedNode
+}
+
+// session is a text, and the host that its prompts show.
+type session struct{ text, host string }
+
+// ownedNode is where a node was listed, and the group that may open it.
+type ownedNode struct {
+	session session
+	group   string
+	line    parse.Line
+}
+
+// kind takes listings of nodes in /dev.
+func (n *nodes) kind() *parse.Kind {
+	return &parse.Kind{
+		Name: "device-nodes", Title: "Device nodes", Command: "ls -l /dev/nvidia* /dev/kfd /dev/dri /dev/infiniband", Gives: []string{"container"},
+		Anchors: []string{"/dev/nvidia", "/dev/kfd", "/dev/dri", "/dev/infiniband", "nvidia0", "nvidiactl"},
+		Begins: func(in *parse.Lines) bool {
+			text := strings.TrimSpace(in.First().Text)
+			_, listed := nodesOf("", text)
+			command := in.Prompt().Command
+			return (command == "" || nodesCommand.MatchString(command)) && (len(listed) > 0 || nodesFolder.MatchString(text))
+		},
+		Read: func(s *parse.Sink, in *parse.Lines) {
+			folder := ""
+			in.While(func(l parse.Line) bool {
+				text := strings.TrimSpace(l.Text)
+				if head := nodesFolder.First(text); head != "" {
+					folder = head
+					return true
+				}
+				if text == "" || strings.HasPrefix(text, "total ") || strings.HasPrefix(text, "ls: ") {
+					return true
+				}
+				mode, listed := nodesOf(folder, text)
+				for _, node := range listed {
+					n.add(s, node, l)
+				}
+				return len(listed) > 0 || mode != "" && folder != "" || strings.HasPrefix(mode, "d")
+			})
+			n.judge(s)
+		},
+	}
+}
+
+// userKind takes what id prints of the user of a session.
+func (n *nodes) userKind() *parse.Kind {
+	return &parse.Kind{
+		Name: "user", Title: "The user and its groups", Command: "id", Gives: []string{"container"}, Anchors: []string{"uid="},
+		Line: func(s *parse.Sink, l parse.Line) bool {
+			m := nodesUser.FindStringSubmatch(l.Text)
+			if m == nil {
+				return false
 			}
-			if text == "" || strings.HasPrefix(text, "total ") || strings.HasPrefix(text, "ls: ") {
-				return true
-			}
-			mode, nodes := nodesOf(folder, text)
-			for _, node := range nodes {
-				nodesAdd(s, node, mode, l)
-			}
-			return len(nodes) > 0 || mode != "" && folder != "" || strings.HasPrefix(mode, "d")
-		})
-	},
+			n.session, n.uid, n.groups = session{s.Source(), s.Host()}, m[1], nodesGroup.FindAllString(m[2], -1)
+			n.judge(s)
+			return true
+		},
+	}
+}
+
+// judge notes the nodes that the user may not open: those of the same session, of whose group it is no member.
+func (n *nodes) judge(s *parse.Sink) {
+	if n.uid == "" || n.uid == "0" {
+		return
+	}
+	for i, node := range s.Container().DeviceNodes {
+		if at, ok := n.closed[node.Path]; ok && at.session == n.session && node.Access == "" && !slices.Contains(n.groups, at.group) {
+			s.Container().DeviceNodes[i].Access = "none"
+			s.Told("container.device_nodes["+node.Path+"]", &s.Container().DeviceNodes[i], at.line)
+		}
+	}
 }
 
 // nodesOf are the nodes that a line lists, and the mode that ls -l shows of one.
@@ -255,20 +308,29 @@ var (
 	// nodesCommand lists a glob or a folder, which leaves nothing out, and not single nodes.
 	nodesCommand = lazy.New(`^(?:.*\s)?ls\b.*/dev(?:/nvidia\*|/kfd|/dri|/infiniband|/?\s*$|/? ?\|)`)
 	nodesPath    = lazy.New(`^/dev/(?:nvidia[\w-]*(?:/\S+)?|kfd|dri/\S+|infiniband/\S+)$`)
-	nodesLong    = lazy.New(`^([cbdl][rwxst-]{9})[.+]?\s+\d+\s+\S+\s+\S+\s`)
-	nodesFolder  = lazy.New(`^\s*(/dev/(?:dri|infiniband|nvidia-caps(?:-imex-channels)?)):\s*$`)
+	// A "+" behind the mode is an access control list, which may let more users in (ls, "alternate access method").
+	nodesLong   = lazy.New(`^([cbdl][rwxst-]{9})[.+]?\s+\d+\s+\S+\s+\S+\s`)
+	nodesOwned  = lazy.New(`^c(?:rw-rw|rw-r-)----\.?\s+\d+\s+(?:root|0)\s+(\S+)\s`)
+	nodesUser   = lazy.New(`^\s*uid=(\d+)(?:\([^()\s]*\))? gid=(\S+ groups=.*)$`)
+	nodesGroup  = lazy.New(`[\w.-]+`)
+	nodesFolder = lazy.New(`^\s*(/dev/(?:dri|infiniband|nvidia-caps(?:-imex-channels)?)):\s*$`)
 )
 
-// nodesAdd notes a node. The user who made the listing may open a node that everybody may open; for others, that depends on groups.
-func nodesAdd(s *parse.Sink, node, mode string, l parse.Line) {
+// add notes a node. The user who made the listing may open a node that everybody may open; for others, that depends on groups.
+func (n *nodes) add(s *parse.Sink, path string, l parse.Line) {
 	c := s.Container()
-	if len(c.DeviceNodes) >= parse.MaxEntries || slices.ContainsFunc(c.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == node }) {
+	if len(c.DeviceNodes) >= parse.MaxEntries || slices.ContainsFunc(c.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == path }) {
 		return
 	}
-	n := facts.DeviceNode{Path: node}
-	if mode == "crw-rw-rw-" || mode == "crwxrwxrwx" {
-		n.Access = "rw"
+	node := facts.DeviceNode{Path: path}
+	if mode := nodesLong.First(strings.TrimSpace(l.Text)); mode == "crw-rw-rw-" || mode == "crwxrwxrwx" {
+		node.Access = "rw"
+	} else if group := nodesOwned.First(strings.TrimSpace(l.Text)); group != "" {
+		if n.closed == nil {
+			n.closed = map[string]ownedNode{}
+		}
+		n.closed[path] = ownedNode{session{s.Source(), s.Host()}, group, l}
 	}
-	c.DeviceNodes = append(c.DeviceNodes, n)
-	s.Told("container.device_nodes["+node+"]", &n, l)
+	c.DeviceNodes = append(c.DeviceNodes, node)
+	s.Told("container.device_nodes["+path+"]", &node, l)
 }
