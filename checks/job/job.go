@@ -118,7 +118,10 @@ func newStory(f *facts.Facts) *story {
 		case m.ID == "job-cancelled" && (!known || m.Line < line):
 			s.cancelled[m.Source] = m.Line
 		case m.ID == "tests-passed":
-			s.provoked[m.Source] = true
+			_, known := s.provoked[m.Source]
+			s.provoked[m.Source] = !known || s.provoked[m.Source]
+		case m.ID == "tests-failed": // Others passed.
+			s.provoked[m.Source] = false
 		case m.ID == "tests-reported":
 			s.cancelled[m.Source] = 0 // At its head or its end the text says so of all.
 		case m.ID == "job-preempted":

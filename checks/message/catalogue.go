@@ -201,7 +201,7 @@ func OfProcess(id string) bool {
 var mortal = map[string]bool{"linux": true, "python": true, "pytorch": true, "cuda": true, "hip": true, "mpi": true, "socket": true}
 
 // copes are words by which a program says of an error that it goes on.
-var copes = lazy.New(`(?i)\b(?:fall(?:s|ing)? back|(?:go(?:es|ing)|carry(?:ing)?) on|continu(?:es|ing)|proceed(?:s|ing)|skipp(?:ed|ing)|taking the next|tak(?:es|ing) its place|recovered|(?:is|are|was|were|be|been|being) (?:repeated|redone|retried|replayed|requeued|queued again|grown|enlarged|rebuilt|respawned|quarantined|ignored)|dropped|closing the oldest|using the \w+ (?:form|path|one))\b`)
+var copes = lazy.New(`(?i)\b(?:fall(?:s|ing)? back|(?:go(?:es|ing)|carry(?:ing)?) on|continu(?:es|ing)|proceed(?:s|ing)|skipp(?:ed|ing)|taking the next|taking (?:\w+ ){1,3}instead|tak(?:es|ing) its place|recovered|(?:is|are|was|were|be|been|being) (?:repeated|redone|retried|replayed|requeued|queued again|grown|enlarged|rebuilt|respawned|quarantined|ignored)|dropped|closing the oldest|using the \w+ (?:form|path|one))\b`)
 
 // Copes reports whether a line says of an error that the program goes on.
 func Copes(line string) bool { return copes.MatchString(line) }

@@ -13,7 +13,7 @@
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [install-matching-wheels, fix-application, fix-visible-devices, hsa-env, other]
-#   explains: [architecture > nccl-bug, pack > app-failure/signal, instruction > app-failure/signal]
+#   explains: [architecture > nccl-bug, pack > app-failure/signal, instruction > app-failure/signal, no-kernels > app-failure/signal]
 #   profiles: [training]
 #   since: "0.2"
 package gpudoctor.rules.build_unsupported

@@ -14,7 +14,8 @@
 #   needs: [env.variables]
 #   remedies: [unset-env, set-socket-ifname, set-ib-hca, set-net-gdr-level, nccl-p2p-level, install-ofi-plugin, pass-rdma-devices, disable-custom-all-reduce, correct-launch, fix-application, other]
 #   explains: [restricts > collective-slow, differs > nccl-version-mismatch, differs > wrong-nic/intruder,
-#     differs > collective-hang, differs > app-mismatch/waited, differs > failure-area, differs > job-failed]
+#     differs > collective-hang, differs > app-mismatch/waited, differs > failure-area, differs > job-failed,
+#     ucx-differs > ipc-namespace, ucx-differs > wrong-nic, ucx-differs > job-failed]
 #   since: "0.1"
 #   grades:
 #     setting: "{subject}={value}, set {where}, {why}[: {loss}][ (measured here: {measured})][ (NCCL reads a number here, and treats {word} as 0)]"
@@ -39,6 +40,12 @@
 #       remedies: [unset-env]
 #       text: >-
 #         The ranks of one communicator differ in {values:comma}, but they must agree on it
+#     ucx-differs:
+#       severity: critical
+#       remedies: [unset-env, correct-launch]
+#       text: >-
+#         The ranks were started with different lists in {subject} ({values}), and UCX finds no transport between two of them: they
+#         need one in common
 #     word: "{subject}={value}, set {where}, is a word, but NCCL reads a number: the value counts as 0"
 #     misspelt: {confidence: possible, text: "{subject}={value|}, set {where}, is not a known variable; did you mean {meant}?"}
 package gpudoctor.rules.env_misconfig
@@ -173,6 +180,26 @@ findings contains {
 	count(differing) > 0
 	logs.failed
 	not logs.rank_failed
+}
+
+# What UCX read differs between processes, and two of them have no transport in common.
+findings contains {
+	"id": "ucx-differs",
+	"grade": "ucx-differs",
+	"subject": name,
+	"about": {"values": concat("; ", sort(lists))},
+	"messages": logs.messages({"ucx-variables", "ucx-unreachable", "openmpi-unreachable"}),
+	"params": {"variable": name, "source": variables.guide},
+} if {
+	some name in ["UCX_TLS", "UCX_NET_DEVICES"]
+	lists := {value |
+		some m in logs.by_id["ucx-variables"]
+		some part in split(m.fields.list, " ")
+		startswith(part, sprintf("%s=", [name]))
+		value := substring(part, count(name) + 1, -1)
+	}
+	count(lists) > 1
+	count(logs.messages({"ucx-unreachable", "openmpi-unreachable"})) > 0
 }
 
 differing := [u | some u in input.logs.unequal; u.name in variables.joint]

@@ -38,14 +38,18 @@ findings contains {
 findings contains {
 	"id": "address-space",
 	"subject": "RLIMIT_AS",
-	"message": sprintf("The address space of the job's processes is limited to %d GiB (ulimit -v, or h_vmem of a scheduler), and a GPU reported that memory ran out: CUDA and ROCm need address space for the memory of all GPUs and of the host", [round(limited / ((1024 * 1024) * 1024))]),
+	"message": sprintf("The address space of the job's processes is limited to %d GiB (ulimit -v, or h_vmem of a scheduler), and %s: CUDA and ROCm need address space for the memory of all GPUs and of the host, MPI for its segments and the copies that it makes", [round(limited / ((1024 * 1024) * 1024)), words]),
 	"confidence": "likely",
 	"evidence": [{"fact": "container.address_space_soft_bytes", "value": limited, "source": "/proc/self/limits"}],
 	"messages": exhausted,
 } if {
 	limited := input.container.address_space_soft_bytes
 	limited >= 0
-	exhausted := logs.messages({"torch-out-of-memory", "nccl-cuda-out-of-memory"})
+	some words, ids in {
+		"a GPU reported that memory ran out": {"torch-out-of-memory", "nccl-cuda-out-of-memory"},
+		"MPI failed inside": {"mpi-internal-error"},
+	}
+	exhausted := logs.messages(ids)
 	count(exhausted) > 0
 }
 

@@ -29,6 +29,8 @@ holds contains "launcher_lost_host" if count(logs.messages({"openmpi-daemon-lost
 
 holds contains "failure_told" if logs.failed
 
+holds contains "sharing_refused" if count(logs.messages({"nccl-cuda-not-permitted", "nccl-cuda-not-supported"})) > 0
+
 holds contains "interface_taken_before" if {
 	some m in logs.messages({"nccl-address-family-unknown", "nccl-net-no-address-family"})
 	networks.host_of(m) in {networks.host_of(c.message) | some c in connections.chosen}

@@ -27,7 +27,7 @@ kinds := {
 	"Connection refused": "refused", "socket-refused": "refused",
 	"Connection timed out": "timed-out", "socket-timed-out": "timed-out", "torch-store-timed-out": "timed-out",
 	"torch-store-try-timed-out": "timed-out", "torch-store-silent": "timed-out", "torch-store-not-listening": "refused",
-	"ray-gcs-unreachable": "timed-out", "gloo-connect-timeout": "timed-out",
+	"ray-gcs-unreachable": "timed-out", "gloo-connect-timeout": "timed-out", "socket-unanswered": "timed-out",
 	"-111": "refused", "-110": "timed-out", "-113": "no-route", "-101": "unreachable",
 	"No route to host": "no-route", "socket-no-route": "no-route",
 	"Network is unreachable": "unreachable", "socket-unreachable": "unreachable",
@@ -45,12 +45,13 @@ last_words := {
 tries := {
 	"nccl-connect-retrying", "nccl-connect-retried-often", "nccl-socket-timed-out", "nccl-socket-failed", "nccl-syscall-failed",
 	"torch-store-connect-failed", "torch-store-timed-out", "torch-store-try-timed-out", "torch-store-silent", "torch-store-not-listening", "ray-gcs-unreachable",
-	"socket-refused", "socket-timed-out", "socket-no-route", "socket-unreachable",
+	"socket-refused", "socket-timed-out", "socket-no-route", "socket-unreachable", "socket-unanswered",
 }
 
 # failures are the connections that failed: how, to which address, and whether at a program's last attempt ("hard").
-failures contains {"kind": kinds[said], "remote": remote(m), "hard": m.id in last_words, "message": m} if {
+failures contains {"kind": kinds[said], "remote": remote(m), "hard": m.id in (last_words | attempted), "message": m} if {
 	some m in logs.messages((last_words | tries) - answered)
+	object.get(m, "steps_after", 0) == 0 # Who goes on to work has connected.
 	some said in [object.get(m, ["fields", "error"], ""), m.id]
 }
 
@@ -70,7 +71,15 @@ remote(m) := m.fields.remote if {
 	m.fields.remote
 } else := m.fields.host if {
 	networks.address(m.fields.host)
+} else := tried[max(object.keys(tried))] if {
+	m.id in attempted
+	tried := {a.line: a.fields.remote | some a in attempts; a.source == m.source; a.line < m.line}
 } else := ""
+
+# attempts are the connections that Open MPI's daemons try. What fails behind one does not say again to which address.
+attempts := logs.by_id["openmpi-oob-connecting"]
+
+attempted := {id | some id in ["socket-refused", "socket-timed-out", "socket-no-route", "socket-unreachable"]; attempts}
 
 hard_failures := {f | some f in failures; f.hard}
 
@@ -89,6 +98,32 @@ first_death := min({m.order |
 	not m.id in (last_words | tries)
 	not startswith(m.id, "ofi-")
 })
+
+# reached are networks over which ranks are known to have connected: NCCL's, and that of the store.
+reached contains network(c.address) if {
+	networks.met
+	some c in first_choices
+}
+
+reached contains network(m.fields.address) if {
+	logs.said("torch-store-connected")
+	some m in logs.by_id["torch-store-address"]
+}
+
+# network is that of an address, as such are usually cut: 192.168 in 256 parts, and others by their first half.
+network(address) := concat(".", array.slice(split(address, "."), 0, parts)) if {
+	regex.match(`^\d+(\.\d+){3}$`, address)
+	not networks.local(address)
+	parts := {true: 3, false: 2}[startswith(address, "192.168.")]
+}
+
+# beside is true of a connection that had no answer in another network than that in which ranks meet.
+beside(f) if {
+	f.kind in {"timed-out", "no-route"}
+	count(reached) > 0
+	not network(f.remote) in reached
+	network(f.remote)
+}
 
 # useless is true of the address of a peer that the peer should not have told. A cloud may give the network of a bridge to
 # real interfaces; a container has its own end of the bridge as eth0.

@@ -75,6 +75,31 @@ test_reads_failures if {
 	failure("nccl-ib-modify-qp-timed-out", {"error": "Connection timed out"}) == set()
 }
 
+# A connection that fails behind what Open MPI's daemons try, and one of whoever goes on to work.
+test_knows_what_was_tried if {
+	tries := [{"id": "openmpi-oob-connecting", "role": "setting", "text": "", "source": "a", "line": 1, "order": 0, "count": 1, "fields": {"remote": "192.168.122.7"}}]
+	refused := {"id": "socket-no-route", "role": "category", "text": "", "source": "a", "line": 2, "order": 1, "count": 1}
+	{[f.remote, f.hard] | some f in connections.failures} == {["192.168.122.7", true]} with input as log(array.concat(tries, [refused]))
+	count(connections.failures) == 0 with input as log([object.union(refused, {"steps_after": 3})])
+}
+
+meeting(address, remote) := log([
+	{"id": "torch-store-connected", "role": "setting", "text": "", "source": "a", "line": 1, "order": 0, "count": 1},
+	{"id": "torch-store-address", "role": "setting", "text": "", "source": "a", "line": 1, "order": 0, "count": 1, "fields": {"address": address}},
+	object.union(failed("gloo-dial-failed", {"remote": remote, "error": "No route to host"}), {"order": 2}),
+])
+
+beside(address, remote) := found if {
+	found := {f.remote | some f in connections.failures; connections.beside(f)} with input as meeting(address, remote)
+}
+
+test_knows_other_networks if {
+	beside("10.20.0.1", "172.30.7.1") == {"172.30.7.1"}
+	beside("192.168.1.1", "192.168.3.1") == {"192.168.3.1"}
+	beside("10.20.0.1", "10.20.9.1") == set()
+	beside("127.0.0.1", "10.20.9.1") == set()
+}
+
 test_knows_addresses_of_no_use if {
 	connections.useless("127.0.0.1") with input as {}
 	connections.useless("fe80::1") with input as {}

@@ -72,6 +72,7 @@ told contains f if {
 	some f in connections.failures
 	readings[f.kind]
 	not connections.useless(f.remote)
+	not connections.beside(f)
 	not connections.to_itself(f)
 	not connections.died_before(f.message)
 }

@@ -19,7 +19,7 @@
 #     - no-interface > address-not-filled
 #     - gloo-to-loopback > gloo-silent
 #     - gloo-to-loopback > peer-address
-#     - choice > peer-address > scattered > no-route > unreached
+#     - choice > peer-address > beside > scattered > no-route > unreached
 #   since: "0.1"
 #   grades:
 #     choice: >-
@@ -31,6 +31,11 @@
 #     scattered: >-
 #       The machines chose interfaces in different networks ({choices:comma}), and connections between them failed: one of
 #       them is probably wrong
+#     beside:
+#       remedies: [set-socket-ifname, open-firewall]
+#       text: >-
+#         A connection to {remote} has no answer ({words}), although ranks reach each other in another network ({reached:comma}): they, or their
+#         server, took an interface whose network does not connect the machines
 #     no-route: >-
 #       This machine has no route to the network of a peer[ ({remote})]: the ranks connect over an interface that not all
 #       of them have
@@ -82,6 +87,12 @@ misdirected := {f | some f in connections.bad_remotes; networks.multi_node} | {f
 	some f in connections.bad_remotes
 	not networks.loopback(f.remote)
 }
+
+findings contains misled("NCCL_SOCKET_IFNAME", {
+	"id": "beside",
+	"about": {"remote": f.remote, "words": connections.words[f.kind], "reached": {sprintf("%s.*", [n]) | some n in connections.reached}},
+	"messages": [f.message],
+}) if f := connections.earliest({f | some f in connections.failures; connections.beside(f)})
 
 # Ranks took interfaces in different networks, and then did not connect: IPv4 addresses of several hosts differ in their
 # first 16 bits and in the interface's name.

@@ -201,9 +201,9 @@ var (
 	processMemory = lazy.New(`^\s*MemTotal:\s+(\d{1,12} kB)`)
 )
 
-// nodes are the listings of GPU and RDMA nodes in one reading, and what id told of the user whose session it is.
+// nodes are the listings of GPU and RDMA nodes in one reading, and what id showed of the user whose session it is.
 type nodes struct {
-	// session is where id was run; uid is what it told of the user's number, groups are the names and numbers of its groups.
+	// session is where id was run; uid is what it printed for the user's number, groups are the names and numbers of its groups.
 	session session
 	uid     string
 	groups  []string

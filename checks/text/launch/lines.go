@@ -19,8 +19,9 @@ func commandKind(s *reading) *parse.Kind {
 		Name: "command-line", Title: "How a container or a job is started", Gives: []string{"launches", "env"},
 		Anchors: programs().anchors(), Commands: append(slices.Collect(maps.Keys(byName())), "python", "python3"),
 		Begins: func(in *parse.Lines) bool {
-			_, text, _ := firstLine(in)
-			return startsLaunch(text)
+			at, text, isAbove := firstLine(in)
+			_, prompted := parse.PromptOf(strings.TrimSpace(at.Text)) // The command of an indented prompt may end in its line.
+			return (isAbove || !prompted) && startsLaunch(text)
 		},
 		Read: func(_ *parse.Sink, in *parse.Lines) { readLines(s, in) },
 	}
@@ -47,7 +48,10 @@ func promptKind(s *reading) *parse.Kind {
 // loggedCommand is how programs write what they run: DeepSpeed's "cmd = ...".
 var loggedCommand = lazy.New(`\b(?:cmd|CMD|[Cc]ommand|[Rr]unning|[Ee]xecuting|[Ll]aunching)(?: line| command)? ?[:=] *(\S.*)$`)
 
-func startsLaunch(text string) bool { return len(started(text, 0)) > 0 }
+func startsLaunch(text string) bool { return !outcome.MatchString(text) && len(started(text, 0)) > 0 }
+
+// outcome is how a script says how a program ended: "torchrun exit status: 0".
+var outcome = lazy.New(`^\s*[\w./-]+ exit(?:ed)?\b`)
 
 // goesOnBelow reports whether a line ends in a backslash, a blank behind which is overlooked.
 func goesOnBelow(text string) bool {

@@ -64,7 +64,7 @@ func (s *Sink) Message(id string, fields map[string]string, l Line) {
 		panic("the catalogue has no row " + id) // A bug: the id is written in a parser.
 	}
 	complains := row.Role != "setting" && row.Role != "warning"
-	if complains && (row.Survived(l.Whole()) || sourceCode.MatchString(l.Whole()) || searches.MatchString(s.Prompt().Command)) {
+	if complains && (row.Survived(l.Whole()) || sourceCode.MatchString(l.Whole()) || searches.MatchString(s.typed)) {
 		return
 	}
 	if row.Done {
@@ -80,6 +80,9 @@ func (s *Sink) Message(id string, fields map[string]string, l Line) {
 	}
 	logs := s.Logs()
 	key := fmt.Sprintf("%s %q", id, fields) // What is said distinguishes messages, not who says it.
+	if row.Done || row.Program == "tests" { // How a text ends says nothing of others.
+		key += s.name
+	}
 	at, known := m.found[key]
 	switch {
 	case known:

@@ -83,14 +83,14 @@ var fileRow = lazy.New(`^\s*[-bcdlps][-rwxsStT]{9}[.+@]? `)
 // bygone is how people say that what they quote in this line, or in the block below it, is of the past, and present how a
 // line speaks of today, or of what worked before; gone is how they say that what the line quotes does not come any longer.
 var (
-	bygone  = lazy.New(`\b(?:[Bb]ack then|[Aa]t that time|[Ii]n the past|[Ii]n those days|[Pp]reviously|[Ff]ormerly|[Uu]sed to)\b`)
+	bygone  = lazy.New(`\b(?:[Bb]ack then|[Aa]t that time|[Ii]n the past|[Ii]n those days|[Pp]reviously|[Ff]ormerly|Before(?: this(?: change| PR| patch)?| that)?,|[Uu]sed to)\b`)
 	present = lazy.New(`(?i)\b(?:works?|worked|fine|ok|now|today|currently|since|still|again)\b`)
 	gone    = lazy.New(`\b(?:[Nn]o longer|[Nn]ot (?:come|seen?|happen|occur)\w*(?: \w+)? (?:up )?(?:again|any[ -]?more|since))\b`)
 )
 
-// over is how people say that a machine works again, or why they write: to close a case. Who says only that something
-// was solved may tell by what.
-var over = lazy.New(`(?m)^Subject: .*(?:\[(?i:closed)\]|\bback in (?:production|service|partition|rotation|the pool)\b)|\b[Cc]losing note\b|(?:^|\r|[.!?] )Nothing (?:here )?is (?:broken|wrong)(?: here)?[,.;!]|\b[Ss]tatus:? +closed, no fault found\b|\b[Ww]orks as (?:designed|intended)\b|\bACCEPTED without\b|\b[Tt]o close (?:the|this|that) (?:ticket|case|incident)\b`)
+// over is how people say that a machine works again, or why they write: to close a case, or to propose a change that fixes
+// what they tell (the templates of Kubernetes' and ROCm's pull requests). Who says only that something was solved may tell by what.
+var over = lazy.New(`(?m)^Subject: .*(?:\[(?i:closed)\]|\bback in (?:production|service|partition|rotation|the pool)\b)|\b[Cc]losing note\b|(?:^|\r|[.!?] )Nothing (?:here )?is (?:broken|wrong)(?: here)?[,.;!]|\b[Ss]tatus:? +closed, no fault found\b|\b[Ww]orks as (?:designed|intended)\b|\bACCEPTED without\b|\b[Tt]o close (?:the|this|that) (?:ticket|case|incident)\b|\bstatus: merged\b|\bMerged by \S+|^\W*(?:What this PR does|Which issue(?:\(s\)|s)? (?:this PR|does this PR) fix|What were the changes\?|Approval Checklist|Submission Checklist)`)
 
 // booted are words of the lines with which Linux begins, and with which journalctl announces that.
 var booted = lazy.New(`\bLinux version \d|Command line: BOOT_IMAGE|^-- Boot [0-9a-f]+|^-- Reboot --`)
@@ -286,7 +286,7 @@ func (s *Sink) past() {
 		return
 	}
 	for _, e := range s.Facts.KernelLog.Events {
-		if s.dates[e.Source].over {
+		if s.dates[e.Source].over || s.saidIn(e.Source, "tests-passed") { // Tests were fed with it.
 			s.pastLine(e.Source, e.Line, e.Source)
 			continue
 		}
@@ -300,6 +300,11 @@ func (s *Sink) past() {
 		}
 		s.pastLine(e.Source, e.Line, shown)
 	}
+}
+
+// saidIn reports whether a text says what a row does.
+func (s *Sink) saidIn(source, row string) bool {
+	return s.Facts.Logs != nil && slices.ContainsFunc(s.Facts.Logs.Messages, func(m facts.Message) bool { return m.Source == source && m.ID == row })
 }
 
 // works are the lines that show work, be it only of the machine.

@@ -125,6 +125,11 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 			if !ok {
 				return l, false
 			}
+			if slices.Contains(l.takers, r.promptTaker) {
+				if p, _, ok := promptIn(l.Text); ok {
+					r.Sink.typed = p.Command
+				}
+			}
 			if !r.understood(l) {
 				r.line(l)
 			}

@@ -22,6 +22,8 @@ type Sink struct {
 	whole  string
 	source Source
 	prompt *Prompt
+	// typed is the last command of the lines that were looked at, which are ahead of those of the blocks.
+	typed string
 	// sections are those of the present text.
 	sections []headed
 	// texts are the places of the first of all texts in the facts, by name, and indexed is how many these are.
@@ -68,7 +70,7 @@ func (s *Sink) begin(name, whole string, prompt *Prompt) {
 	s.ledger.close()
 	s.name, s.whole, s.prompt = name, whole, prompt
 	s.source, s.telling = SourceOf(name, whole), false
-	s.sections = nil
+	s.sections, s.typed = nil, ""
 }
 
 // TextUnderWay is the text that is being read.

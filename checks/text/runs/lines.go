@@ -46,8 +46,8 @@ var (
 	// optionForm begins a further line of a command, or one that "set -x" shows.
 	optionForm = lazy.New(`^(?:-{1,2}[A-Za-z]|\+{1,3} \S)`)
 	// hangsForm and worksForm are what people say of a run.
-	hangsForm = lazy.New(`(?i)\b(?:hangs?|hung|hanging|stuck|freezes?|frozen|never (?:finishes|returns|ends))\b`)
-	worksForm = lazy.New(`(?i)\b(?:works?|worked|ok|okay|fine|passes|passed|succeeds?|completes?)\b`)
+	hangsForm = lazy.New(`(?i)\b(?:hangs?|hung|hanging|stuck|freezes?|frozen|never (?:finishes|returns|ends)|deadlock(?:s|ed)?|stall(?:s|ed)|time[sd]? ?out|timeouts?|killed after)\b`)
+	worksForm = lazy.New(`(?i)\b(?:works?|worked|ok|okay|fine|pass(?:es|ed)?|succeeds?|completes?)\b`)
 	failsForm = lazy.New(`(?i)\b(?:fails?|failed|crash(?:es|ed)?|errors?(?: out)?|segfaults?|wrong results?|broken)\b`)
 	negated   = lazy.New(`(?i)\b(?:not?|never|n't|without|don't|doesn't|didn't|if|when|whether|may|might|could|should|would)\b|n't\b|\?`)
 	// changedForm is what people write of a change of the machine, and asksForm a heading that does not say what was done but what

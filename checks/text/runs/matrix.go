@@ -70,10 +70,17 @@ var (
 	rateCell      = lazy.New(`^~?(\d+(?:\.\d+)?)(?: ?GB/s)?$`)
 	// ratioCell is how many of several attempts had an outcome: "0/5 ok"; all of them: "200/200, three times".
 	ratioCell = lazy.New(`\b(\d+) ?(?:/|of) ?(\d+)\b`)
+	// passesCell begins with how many passed: "0/5, killed after 180 s", "1/5 pass, 4/5 killed".
+	passesCell = lazy.New(`^\d+ ?(?:/|of) ?\d+ *(?:$|[,;(]|pass)`)
 	// joiner is what joins a setting with what else was tried: "GPUs 4-7 and NCCL_NET_GDR_LEVEL=SYS".
-	joiner  = lazy.New(`(?i)^(?:and|with|plus|\+|,)?\s+|[\s,]+(?:and|with|plus|\+)?\s*$`)
-	yesCell = lazy.New(`[✅✔✓]`)
-	noCell  = lazy.New(`[❌✗✘]`)
+	joiner = lazy.New(`(?i)^(?:and|with|plus|\+|,)?\s+|[\s,]+(?:and|with|plus|\+)?\s*$`)
+	// plainEnd is what a cell says where it sets nothing, or what is not set: "vLLM, default".
+	plainEnd = lazy.New(`(?i)[\s,]*\b(?:defaults?|as is|nothing set|unset|not set)$|^(?:without|unset|no)$`)
+	// noneCell and someCell are cells of a column that counts or times what goes wrong: "hours until hang", "failures".
+	noneCell = lazy.New(`(?i)^(?:none|never|no)\b|^0(?:[ %]|$)|^[-–—]$`)
+	someCell = lazy.New(`(?i)^(?:yes\b|always\b|~?[<>]?\d)`)
+	yesCell  = lazy.New(`[✅✔✓]`)
+	noCell   = lazy.New(`[❌✗✘]`)
 )
 
 // cellsOf are the cells of a row of a table, without marks of Markdown; nil for other lines.
@@ -119,7 +126,7 @@ func (m *matrix) runs() []*run {
 			for k, cell := range cells {
 				if !told[k] {
 					r.tried(m.header[k], cell)
-					m.besides(r, k, cell)
+					m.besides(r, k, at)
 				}
 			}
 			all = append(all, r)
@@ -154,15 +161,25 @@ func (r *run) tried(title, cell string) {
 	r.set("column "+strings.ToLower(title), cell)
 }
 
-// besides sets for a run what a cell says beside a setting, where that alone is what another row tried.
-func (m *matrix) besides(r *run, column int, cell string) {
-	rest := cell
-	for again := assigns.MatchString(cell); again; again = joiner.MatchString(rest) {
-		rest = joiner.ReplaceAllString(assigns.ReplaceAllString(rest, ""), "")
+// besides sets for a run what a cell says beside a setting, where another row says the same beside its own.
+func (m *matrix) besides(r *run, column, row int) {
+	cell := m.rows[row][column]
+	rest := beside(cell)
+	for i, other := range m.rows {
+		if i != row && rest != "" && rest != cell && beside(other[column]) == rest {
+			r.tried(m.header[column], rest)
+			return
+		}
 	}
-	if rest != cell && slices.ContainsFunc(m.rows, func(other []string) bool { return other[column] == rest }) {
-		r.tried(m.header[column], rest)
+}
+
+// beside is a cell without the settings that it names, and the words for none.
+func beside(cell string) string {
+	rest := assigns.ReplaceAllString(cell, "")
+	for again := rest != cell || plainEnd.MatchString(rest); again; again = joiner.MatchString(rest) || plainEnd.MatchString(rest) {
+		rest = plainEnd.ReplaceAllString(joiner.ReplaceAllString(rest, ""), "")
 	}
+	return rest
 }
 
 // outcomeIn is the outcome that a cell says, unknown for one that says none, and "" for one that says something else;
@@ -176,6 +193,18 @@ func outcomeIn(title, cell string) (string, *float64) {
 		}
 	}
 	outcome := ""
+	for _, trouble := range []struct {
+		form    *lazy.Regexp
+		outcome string
+	}{{hangsForm, hung}, {failsForm, failed}} {
+		switch {
+		case !trouble.form.MatchString(title):
+		case noneCell.MatchString(cell):
+			return good, nil
+		case someCell.MatchString(cell):
+			return trouble.outcome, nil
+		}
+	}
 	switch {
 	case strings.Trim(cell, "-?/ ") == "", strings.EqualFold(cell, "n/a"):
 		return unknown, nil
@@ -193,7 +222,7 @@ func outcomeIn(title, cell string) (string, *float64) {
 	}
 	if m := ratioCell.FindStringSubmatch(cell); m != nil {
 		switch some, all := count(m[1]), count(m[2]); {
-		case some == all:
+		case some == all, outcome != good && passesCell.MatchString(cell): // What did not pass did this.
 		case outcome == good:
 			return failed, nil
 		case some == 0:

@@ -111,7 +111,7 @@ func stepsKind(t *tracebacks) *parse.Kind {
 		Name: "training-steps", Title: "steps of a training job", Gives: []string{"logs"},
 		Anchors: []string{
 			"loss", "Step ", "step ", "step=", "step:", "iter", "Iteration ", "Epoch", "epoch", "Avg generation throughput: ",
-			"allreduce", "all_reduce", "all-reduce", "going on", "continu", "skipp", "taking the next", "its place", "falling back", "recovered", "dropped",
+			"allreduce", "all_reduce", "all-reduce", "going on", "continu", "skipp", "taking the next", "its place", "falling back", "recovered", "dropped", " instead",
 		},
 		Line: func(s *parse.Sink, l parse.Line) bool {
 			if len(l.Whole()) > maxStep {
