@@ -16,11 +16,7 @@ import (
 )
 
 // iommuCheck gathers the mode of DMA translation in force.
-var iommuCheck = &gather.Check{
-	Name:   "iommu",
-	After:  []string{"pci"},
-	Gather: gatherIOMMU,
-}
+var iommuCheck = &gather.Check{Name: "iommu", After: []string{"pci"}, Gather: gatherIOMMU}
 
 const (
 	iommuUnits  = "/sys/class/iommu"

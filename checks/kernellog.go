@@ -13,10 +13,7 @@ import (
 )
 
 // kernelLogCheck gathers the kernel log's events that bear on GPUs or PCIe.
-var kernelLogCheck = &gather.Check{
-	Name:   "kernel_log",
-	Gather: gatherKernelLog,
-}
+var kernelLogCheck = &gather.Check{Name: "kernel_log", Gather: gatherKernelLog}
 
 func gatherKernelLog(ctx context.Context, g *gather.Gathering) error {
 	var text string

@@ -17,11 +17,7 @@ import (
 )
 
 // linksCheck gathers the path between each pair of GPUs, of GPU and NIC, and of GPU and NVMe drive.
-var linksCheck = &gather.Check{
-	Name:   "links",
-	After:  []string{"pci", "numa", "gpus"},
-	Gather: gatherLinks,
-}
+var linksCheck = &gather.Check{Name: "links", After: []string{"pci", "numa", "gpus"}, Gather: gatherLinks}
 
 // The kinds of pairs.
 const (
@@ -482,9 +478,7 @@ func remotes(gpu *facts.GPU, peer string) (direct, toSwitch, hidden int) {
 }
 
 // inFabric reports whether a GPU has joined an NVSwitch fabric.
-func inFabric(g *facts.GPU) bool {
-	return g.Fabric != nil && g.Fabric.State == "completed"
-}
+func inFabric(g *facts.GPU) bool { return g.Fabric != nil && g.Fabric.State == "completed" }
 
 // slowestNVLink returns the usable rate of the slowest active link.
 func slowestNVLink(links []facts.NVLink) float64 {

@@ -422,9 +422,7 @@ func (l Leads) inTurn() []*Advice {
 func (a *Advice) disproven() bool { return a.Proof != nil && a.Proof.Outcome == Disproven }
 
 // cures reports whether the advice is for a finding.
-func (a *Advice) cures(f rules.Finding) bool {
-	return slices.Contains(a.Cures, CureOf(f))
-}
+func (a *Advice) cures(f rules.Finding) bool { return slices.Contains(a.Cures, CureOf(f)) }
 
 // equal reports whether two advices are the same: of one remedy, for the same
 // findings.

@@ -244,9 +244,7 @@ func parse(files map[string][]byte, metadata bool) (map[string]*ast.Module, []er
 	var mu sync.Mutex // Guards modules and faults.
 	modules := make(map[string]*ast.Module, len(files))
 	var faults []error
-	opts := ast.ParserOptions{
-		ProcessAnnotation: metadata, RegoVersion: ast.RegoV1, Capabilities: capabilities(),
-	}
+	opts := ast.ParserOptions{ProcessAnnotation: metadata, RegoVersion: ast.RegoV1, Capabilities: capabilities()}
 	var wg sync.WaitGroup
 	for name, text := range files {
 		wg.Go(func() {
@@ -344,9 +342,7 @@ var capabilities = sync.OnceValue(func() *ast.Capabilities {
 })
 
 // packageName is a module's package without "data.".
-func packageName(m *ast.Module) string {
-	return strings.TrimPrefix(m.Package.Path.String(), "data.")
-}
+func packageName(m *ast.Module) string { return strings.TrimPrefix(m.Package.Path.String(), "data.") }
 
 // ruleID is the id of a rule's package or file name.
 func ruleID(name string) string { return strings.ReplaceAll(name, "_", "-") }

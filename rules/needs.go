@@ -207,9 +207,7 @@ func met(need string, f *facts.Facts, input ast.Value) bool {
 }
 
 // keysOf lists the keys of a path; "[]" stands for the elements of a list.
-func keysOf(path string) []string {
-	return strings.Split(strings.ReplaceAll(path, "[]", ".[]"), ".")
-}
+func keysOf(path string) []string { return strings.Split(strings.ReplaceAll(path, "[]", ".[]"), ".") }
 
 // known reports whether a value holds something at a path. An empty list is
 // known, an empty text is not.

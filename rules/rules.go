@@ -287,9 +287,7 @@ func (m Missing) String() string {
 
 // Short is why the rule could not be judged, as briefly as possible:
 // the reason of the facts, or else the rule's words.
-func (m Missing) Short() string {
-	return cmp.Or(m.Reason, m.Words, m.Fact+" is not known")
-}
+func (m Missing) Short() string { return cmp.Or(m.Reason, m.Words, m.Fact+" is not known") }
 
 // Result is what the rules say about one machine.
 type Result struct {

@@ -18,10 +18,7 @@ import (
 )
 
 // Check is the check of the section "numa".
-var Check = &gather.Check{
-	Name:   "numa",
-	Gather: collect,
-}
+var Check = &gather.Check{Name: "numa", Gather: collect}
 
 const nodesFolder = "/sys/devices/system/node"
 

@@ -23,11 +23,7 @@ import (
 )
 
 // Check is the check of the section "container".
-var Check = &gather.Check{
-	Name:   "container",
-	After:  []string{"pci"},
-	Gather: collect,
-}
+var Check = &gather.Check{Name: "container", After: []string{"pci"}, Gather: collect}
 
 const maxNodes = 1024
 

@@ -21,10 +21,7 @@ import (
 )
 
 // Check is the check of the section "env".
-var Check = &gather.Check{
-	Name:   "env",
-	Gather: collect,
-}
+var Check = &gather.Check{Name: "env", Gather: collect}
 
 const (
 	// MaxValue bounds the value of a variable, in bytes.

@@ -37,9 +37,7 @@ func OpenRecording(name string, r io.Reader) (*Host, *facts.Facts, error) {
 }
 
 // IsRecording reports whether a file that begins so means to be a snapshot or a facts file.
-func IsRecording(head []byte) bool {
-	return isSnapshot(head) || factsHead.Get().Match(head)
-}
+func IsRecording(head []byte) bool { return isSnapshot(head) || factsHead.Get().Match(head) }
 
 // factsHead is how a facts file begins: its first field is the schema.
 var factsHead = lazy.New(`^\s*\{\s*"schema"\s*:\s*"gpudoctor\.facts/`)

@@ -49,9 +49,7 @@ func (h *Host) Recorded() bool { return h.src.Recorded() }
 func (h *Host) Read(name string) ([]byte, error) { return h.src.ReadFile(name, MaxFile) }
 
 // ReadPart returns at most limit bytes of a file.
-func (h *Host) ReadPart(name string, limit int64) ([]byte, error) {
-	return h.src.ReadFile(name, limit)
-}
+func (h *Host) ReadPart(name string, limit int64) ([]byte, error) { return h.src.ReadFile(name, limit) }
 
 // Text returns a small file's content without the blanks around it.
 func (h *Host) Text(name string) (string, error) {

@@ -29,9 +29,7 @@ func (r *Regexp) Get() *regexp.Regexp {
 }
 
 // FindAllString is regexp.Regexp.FindAllString.
-func (r *Regexp) FindAllString(s string, n int) []string {
-	return r.Get().FindAllString(s, n)
-}
+func (r *Regexp) FindAllString(s string, n int) []string { return r.Get().FindAllString(s, n) }
 
 // FindAllStringSubmatch is regexp.Regexp.FindAllStringSubmatch.
 func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
@@ -39,9 +37,7 @@ func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 }
 
 // FindString is regexp.Regexp.FindString.
-func (r *Regexp) FindString(s string) string {
-	return r.Get().FindString(s)
-}
+func (r *Regexp) FindString(s string) string { return r.Get().FindString(s) }
 
 // FindStringSubmatch is regexp.Regexp.FindStringSubmatch.
 func (r *Regexp) FindStringSubmatch(s string) []string {
@@ -60,9 +56,7 @@ func (r *Regexp) First(s string) string {
 }
 
 // MatchString is regexp.Regexp.MatchString.
-func (r *Regexp) MatchString(s string) bool {
-	return r.May(s) && r.Get().MatchString(s)
-}
+func (r *Regexp) MatchString(s string) bool { return r.May(s) && r.Get().MatchString(s) }
 
 // ReplaceAllString is regexp.Regexp.ReplaceAllString.
 func (r *Regexp) ReplaceAllString(src, repl string) string {

@@ -23,10 +23,7 @@ import (
 )
 
 // Check is the check of the section "libraries".
-var Check = &gather.Check{
-	Name:   "libraries",
-	Gather: collect,
-}
+var Check = &gather.Check{Name: "libraries", Gather: collect}
 
 // Bounds of the search.
 const (

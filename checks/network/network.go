@@ -21,10 +21,7 @@ import (
 )
 
 // Check is the check of the section "nics".
-var Check = &gather.Check{
-	Name:   section,
-	Gather: collect,
-}
+var Check = &gather.Check{Name: section, Gather: collect}
 
 const (
 	section       = "nics"

@@ -19,10 +19,7 @@ import (
 )
 
 // Check is the check of the section "pci".
-var Check = &gather.Check{
-	Name:   "pci",
-	Gather: collect,
-}
+var Check = &gather.Check{Name: "pci", Gather: collect}
 
 // Devices is the folder of all functions.
 const Devices = "/sys/bus/pci/devices"

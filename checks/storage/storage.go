@@ -17,10 +17,7 @@ import (
 )
 
 // Check is the check of the section "storage".
-var Check = &gather.Check{
-	Name:   section,
-	Gather: collect,
-}
+var Check = &gather.Check{Name: section, Gather: collect}
 
 const section = "storage"
 

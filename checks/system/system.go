@@ -18,10 +18,7 @@ import (
 )
 
 // Check is the check of the section "host".
-var Check = &gather.Check{
-	Name:   "host",
-	Gather: collect,
-}
+var Check = &gather.Check{Name: "host", Gather: collect}
 
 func collect(ctx context.Context, g *gather.Gathering) error {
 	h := g.Host

@@ -144,14 +144,10 @@ func diagnoseShown(ctx context.Context, r request) (*report.Document, error) {
 }
 
 // probed reports whether the request asks for transfers of its own.
-func (r request) probed() bool {
-	return len(r.source.from) == 0 && r.options.Probe != probe.Off
-}
+func (r request) probed() bool { return len(r.source.from) == 0 && r.options.Probe != probe.Off }
 
 func (r request) rank(known *remedies.Set, findings []rules.Finding, f *facts.Facts) remedies.Ranking {
-	return known.Suiting(f).Rank(findings, remedies.Situation{
-		Facts: f, Proofs: known.Proofs(f.Transfers), Recheck: r.again,
-	})
+	return known.Suiting(f).Rank(findings, remedies.Situation{Facts: f, Proofs: known.Proofs(f.Transfers), Recheck: r.again})
 }
 
 // requestFor is what check is asked for by its flags --from and --profile.

@@ -85,9 +85,7 @@ func (s source) names() []string {
 }
 
 // inputs are the files that are read.
-func (s source) inputs() []string {
-	return slices.Concat(s.from, s.with, lines.NonEmpty(s.target))
-}
+func (s source) inputs() []string { return slices.Concat(s.from, s.with, lines.NonEmpty(s.target)) }
 
 // folder is the folder that was examined, if it was one and nothing else: the names of its
 // texts are relative to it.

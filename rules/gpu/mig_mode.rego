@@ -66,6 +66,7 @@ said contains m if some m in logs.messages({"mig-name-refused"})
 
 said contains m if {
 	only_instances
+	not facts.env.NCCL_MULTI_RANK_GPU_ENABLE == "1" # With it NCCL takes several instances of one GPU.
 	some m in logs.messages({
 		"nccl-duplicate-gpu", "nccl-invalid-usage",
 		"cuda-invalid-device", "too-few-gpus", "cuda-no-device", "torch-sees-no-gpu",

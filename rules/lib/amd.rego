@@ -115,6 +115,7 @@ stuck if {
 	some b in input.benchmarks
 	b.tool in {"rccl-tests", "nccl-tests"}
 	b.complete == false
+	not logs.goes_on_below(b)
 }
 
 stuck if count(logs.stalled) > 0

@@ -69,6 +69,15 @@ stalled contains {"fact": "benchmarks", "value": b.test, "source": at(b)} if {
 	b.complete == false
 	count(object.get(b, "points", [])) == 0
 	begun(b)
+	not goes_on_below(b)
+}
+
+# goes_on_below is true of a table whose rows stand behind what the library said in between.
+goes_on_below(b) if {
+	some o in input.benchmarks
+	o.source == b.source
+	o.line > b.line
+	count(object.get(o, "points", [])) > 0
 }
 
 stalled contains evidence(m) if some m in messages({"vllm-workers-stuck"})

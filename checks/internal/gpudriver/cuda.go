@@ -106,9 +106,7 @@ func (d *CUDA) Capability(dev Device) string {
 }
 
 // Multiprocessors counts them.
-func (d *CUDA) Multiprocessors(dev Device) (int, error) {
-	return d.Attribute(cudaMultiprocessors, dev)
-}
+func (d *CUDA) Multiprocessors(dev Device) (int, error) { return d.Attribute(cudaMultiprocessors, dev) }
 
 // TimerHz is the rate of PTX's globaltimer, which counts nanoseconds.
 func (d *CUDA) TimerHz(Device) float64 { return 1e9 }
@@ -121,9 +119,7 @@ func (d *CUDA) Retain(dev Device) (Context, error) {
 }
 
 // SetCurrent makes a context current on this thread, which the caller must have locked.
-func (d *CUDA) SetCurrent(c Context) error {
-	return d.c.CtxSetCurrent(c)
-}
+func (d *CUDA) SetCurrent(c Context) error { return d.c.CtxSetCurrent(c) }
 
 // EnablePeer lets the current context access the memory of peer.
 func (d *CUDA) EnablePeer(peer Context) error {

@@ -153,9 +153,7 @@ func (d *HIP) Version() (string, error) {
 func (d *HIP) Capability(Device) string { return "" }
 
 // Multiprocessors counts the compute units.
-func (d *HIP) Multiprocessors(dev Device) (int, error) {
-	return d.Attribute(hipMultiprocessors, dev)
-}
+func (d *HIP) Multiprocessors(dev Device) (int, error) { return d.Attribute(hipMultiprocessors, dev) }
 
 // TimerHz is the rate of wall_clock64.
 func (d *HIP) TimerHz(dev Device) float64 {
@@ -179,9 +177,7 @@ func (d *HIP) Retain(dev Device) (Context, error) {
 func hipDevice(c Context) int32 { return int32(c) - 1 }
 
 // SetCurrent makes a device current on this thread, which the caller must have locked.
-func (d *HIP) SetCurrent(c Context) error {
-	return d.c.SetDevice(hipDevice(c))
-}
+func (d *HIP) SetCurrent(c Context) error { return d.c.SetDevice(hipDevice(c)) }
 
 // EnablePeer lets the current device access the memory of peer.
 func (d *HIP) EnablePeer(peer Context) error {

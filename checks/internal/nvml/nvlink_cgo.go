@@ -36,11 +36,7 @@ func (s *subject) fields(list []nvml.FieldValue) map[field]int64 {
 }
 
 // linkFields are the fields of one NVLink, which drivers from 470 on know.
-var linkFields = []uint32{
-	nvml.FI_DEV_NVLINK_GET_STATE,
-	nvml.FI_DEV_NVLINK_GET_VERSION,
-	nvml.FI_DEV_NVLINK_GET_SPEED,
-}
+var linkFields = []uint32{nvml.FI_DEV_NVLINK_GET_STATE, nvml.FI_DEV_NVLINK_GET_VERSION, nvml.FI_DEV_NVLINK_GET_SPEED}
 
 // nvlinks queries every NVLink. Without their number, or their states, they are not known, but that there are none is:
 // a GPU without NVLinks answers no question about the first.

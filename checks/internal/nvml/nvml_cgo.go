@@ -26,11 +26,7 @@ func init() { child.Register(task, interview) }
 // interview makes all queries, in the child, and sends each piece as it comes. It does not call nvmlShutdown, which can
 // hang: the end of the process releases everything.
 func interview(_ context.Context, _ json.RawMessage, send func(any) error) error {
-	q := &interviewer{
-		lib:  nvml.New(),
-		file: dl.New(library, dl.RTLD_LAZY|dl.RTLD_GLOBAL),
-		send: send,
-	}
+	q := &interviewer{lib: nvml.New(), file: dl.New(library, dl.RTLD_LAZY|dl.RTLD_GLOBAL), send: send}
 	outcome, err := q.run()
 	if err != nil {
 		return err

@@ -20,9 +20,7 @@ var architectures = map[int64]string{
 }
 
 // virtualizationModes are nvmlGpuVirtualizationMode_t.
-var virtualizationModes = map[int64]string{
-	0: "none", 1: "passthrough", 2: "vgpu", 3: "host-vgpu", 4: "host-vsga",
-}
+var virtualizationModes = map[int64]string{0: "none", 1: "passthrough", 2: "vgpu", 3: "host-vgpu", 4: "host-vsga"}
 
 // recoveryActions are nvmlDeviceGpuRecoveryAction_t.
 var recoveryActions = map[int64]string{

@@ -263,6 +263,4 @@ func (at fieldPlace) oneWord() bool {
 }
 
 // isHostKey reports whether a field of this name holds names of hosts.
-func isHostKey(key string) bool {
-	return slices.Contains(known().HostKeys, key)
-}
+func isHostKey(key string) bool { return slices.Contains(known().HostKeys, key) }

@@ -80,10 +80,7 @@ func (b Between) Run(ctx context.Context) BetweenArm {
 }
 
 // betweenPlan shows the latency, and the bandwidth by both ways to move data.
-var betweenPlan = plan{
-	{probe.AllReduce, []int64{8, mib, 64 * mib}},
-	{probe.SendReceive, []int64{mib}},
-}
+var betweenPlan = plan{{probe.AllReduce, []int64{8, mib, 64 * mib}}, {probe.SendReceive, []int64{mib}}}
 
 // Bounds of what a node runs for another one.
 const (

@@ -120,9 +120,7 @@ type order struct {
 }
 
 // transferKey names a transfer within one probe.
-func transferKey(t *probe.Transfer) string {
-	return t.Test + " " + t.Source + " " + t.Destination
-}
+func transferKey(t *probe.Transfer) string { return t.Test + " " + t.Source + " " + t.Destination }
 
 // sameTransfer is true for two that have the same key.
 func sameTransfer(a, b *probe.Transfer) bool {

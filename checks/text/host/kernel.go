@@ -59,9 +59,7 @@ func joinKernelLog(s *parse.Sink, r *kernellog.Reader) {
 }
 
 // kernelIOMMUAnchors are literals of the lines by which the kernel tells of its IOMMU.
-var kernelIOMMUAnchors = []string{
-	"iommu: Default domain type:", "DMAR: ", "AMD-Vi: ", "o iommu group ", "arm-smmu",
-}
+var kernelIOMMUAnchors = []string{"iommu: Default domain type:", "DMAR: ", "AMD-Vi: ", "o iommu group ", "arm-smmu"}
 
 // The forms of drivers/iommu: iommu.c (the default type and the groups, of which the wording before Linux 5.3 was
 // "Adding device ... to group"), intel/dmar.c and iommu.c, amd/init.c.

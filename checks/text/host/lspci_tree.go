@@ -91,9 +91,7 @@ func lspciTreeWalk(s *parse.Sink, t *tree, l parse.Line, columns map[int]lspciTr
 }
 
 // lspciDomain writes a domain as addresses do.
-func lspciDomain(s string) string {
-	return strings.TrimSuffix(facts.Address(s+":00:00.0"), ":00:00.0")
-}
+func lspciDomain(s string) string { return strings.TrimSuffix(facts.Address(s+":00:00.0"), ":00:00.0") }
 
 // lspciTreeFunction notes a function and returns its address.
 func lspciTreeFunction(s *parse.Sink, l parse.Line, at lspciTreeBus, function, rest string) string {

@@ -64,10 +64,8 @@ func cmdlineRead(s *parse.Sink, in *parse.Lines, first *string) {
 // (torch.utils.collect_env), and are often picked by grep.
 var lscpuKind = &parse.Kind{
 	Name: "lscpu", Title: "processors, from lscpu", Command: "lscpu", Gives: []string{"host", "numa"},
-	Anchors: []string{
-		"Model name:", "Vendor ID:", "Hypervisor vendor:", "NUMA node", "Socket(s):", "Flags:",
-	},
-	Line: parse.LineLike(lscpuField, lscpuLine),
+	Anchors: []string{"Model name:", "Vendor ID:", "Hypervisor vendor:", "NUMA node", "Socket(s):", "Flags:"},
+	Line:    parse.LineLike(lscpuField, lscpuLine),
 }
 
 var lscpuField = lazy.New(`^\s*(Vendor ID|Model name|Socket\(s\)|Hypervisor vendor|Flags|NUMA node(\d{1,4}) CPU\(s\)):\s+(.*?)\s*$`)

@@ -36,9 +36,7 @@ func manifestLanguage(name, text string) (is, isJSON bool) {
 }
 
 // checkedWhole reports whether ended says where the text is broken. A template is not YAML before it is filled in.
-func checkedWhole(s *reading) bool {
-	return IsManifest(s.Source(), s.Text()) && !isTemplated(s.Text())
-}
+func checkedWhole(s *reading) bool { return IsManifest(s.Source(), s.Text()) && !isTemplated(s.Text()) }
 
 // ended notes where a manifest is not valid YAML or JSON, or that it was not checked to its end.
 func ended(s *reading, t *facts.Text) {

@@ -34,9 +34,7 @@ func jsonKind(s *reading) *parse.Kind {
 var jsonFirst = lazy.New(`^\s*(?:\{\s*)?"apiVersion":\s*"`)
 
 // begins reports whether the next line has a form, and follows whether one of those behind it has.
-func begins(in *parse.Lines, form *lazy.Regexp) bool {
-	return form.MatchString(in.First().Text)
-}
+func begins(in *parse.Lines, form *lazy.Regexp) bool { return form.MatchString(in.First().Text) }
 
 func follows(in *parse.Lines, lines int, form *lazy.Regexp) bool {
 	return slices.ContainsFunc(in.Ahead(lines)[1:], func(l parse.Line) bool { return form.MatchString(l.Text) })

@@ -193,17 +193,12 @@ func outcomeIn(title, cell string) (string, *float64) {
 		}
 	}
 	outcome := ""
-	for _, trouble := range []struct {
-		form    *lazy.Regexp
-		outcome string
-	}{{hangsForm, hung}, {failsForm, failed}} {
-		switch {
-		case !trouble.form.MatchString(title):
-		case noneCell.MatchString(cell):
-			return good, nil
-		case someCell.MatchString(cell):
-			return trouble.outcome, nil
-		}
+	switch hangs := hangsForm.MatchString(title); {
+	case !hangs && !failsForm.MatchString(title):
+	case noneCell.MatchString(cell):
+		return good, nil
+	case someCell.MatchString(cell):
+		return map[bool]string{true: hung, false: failed}[hangs], nil
 	}
 	switch {
 	case strings.Trim(cell, "-?/ ") == "", strings.EqualFold(cell, "n/a"):

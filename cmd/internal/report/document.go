@@ -181,9 +181,7 @@ func Thresholds() []string {
 	return append(lines.Map(severities, func(s rules.Severity) string { return string(s) }), string(Never))
 }
 
-func (t Threshold) reaches(s rules.Severity) bool {
-	return t != Never && atLeast(s, rules.Severity(t))
-}
+func (t Threshold) reaches(s rules.Severity) bool { return t != Never && atLeast(s, rules.Severity(t)) }
 
 func atLeast(s, as rules.Severity) bool {
 	return slices.Index(severities, s) <= slices.Index(severities, as)

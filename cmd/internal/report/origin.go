@@ -136,9 +136,7 @@ func lineAt(source string, line int) string {
 }
 
 // plainPath writes the path of a fact with dots alone: rules name some parts "a[b].c" and others "a.b.c".
-func plainPath(fact string) string {
-	return strings.NewReplacer("[", ".", "]", "").Replace(fact)
-}
+func plainPath(fact string) string { return strings.NewReplacer("[", ".", "]", "").Replace(fact) }
 
 // of is where a piece of evidence stands; empty where no text tells.
 func (p *places) of(e rules.Evidence) string {

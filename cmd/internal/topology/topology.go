@@ -176,9 +176,7 @@ func (b *builder) leaves() []string {
 }
 
 // CompareAddresses orders PCI addresses, or names that end in a number: "node2" before "node10".
-func CompareAddresses(a, b string) int {
-	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
-}
+func CompareAddresses(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
 // name names the GPUs: by the management library's index where each has one, else by their place in the list.
 func (b *builder) name(gpus []string) {

@@ -8,9 +8,7 @@ import (
 
 // Inline makes a string from the machine safe inside a line or a table cell
 // of Markdown: nothing of it is taken for markup, HTML, a link or a mention.
-func Inline(s string) string {
-	return inlineReplacer.Replace(Printable(s, false))
-}
+func Inline(s string) string { return inlineReplacer.Replace(Printable(s, false)) }
 
 // inlineReplacer escapes the punctuation that Markdown gives a meaning inside a line. An empty HTML comment keeps
 // trackers from making a link or a mention of what stands around it.

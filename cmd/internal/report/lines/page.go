@@ -130,6 +130,4 @@ func Cut(most int, s string) string {
 }
 
 // Pad fills a string up to a width with blanks, on its left if the width is negative.
-func Pad(s string, width int) string {
-	return fmt.Sprintf("%*s", -width, s)
-}
+func Pad(s string, width int) string { return fmt.Sprintf("%*s", -width, s) }
