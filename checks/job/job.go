@@ -118,8 +118,9 @@ func newStory(f *facts.Facts) *story {
 		case m.ID == "job-cancelled" && (!known || m.Line < line):
 			s.cancelled[m.Source] = m.Line
 		case m.ID == "tests-passed":
-			_, known := s.provoked[m.Source]
-			s.provoked[m.Source] = !known || s.provoked[m.Source]
+			if _, known := s.provoked[m.Source]; !known {
+				s.provoked[m.Source] = true
+			}
 		case m.ID == "tests-failed": // Others passed.
 			s.provoked[m.Source] = false
 		case m.ID == "tests-reported":

@@ -188,7 +188,7 @@ findings contains {
 	"grade": "ucx-differs",
 	"subject": name,
 	"about": {"values": concat("; ", sort(lists))},
-	"messages": logs.messages({"ucx-variables", "ucx-unreachable", "openmpi-unreachable"}),
+	"messages": (logs.by_id["ucx-variables"] | unreached),
 	"params": {"variable": name, "source": variables.guide},
 } if {
 	some name in ["UCX_TLS", "UCX_NET_DEVICES"]
@@ -199,7 +199,8 @@ findings contains {
 		value := substring(part, count(name) + 1, -1)
 	}
 	count(lists) > 1
-	count(logs.messages({"ucx-unreachable", "openmpi-unreachable"})) > 0
+	unreached := logs.messages({"ucx-unreachable", "openmpi-unreachable"})
+	count(unreached) > 0
 }
 
 differing := [u | some u in input.logs.unequal; u.name in variables.joint]

@@ -42,11 +42,14 @@ last_words := {
 	"gloo-dial-loopback", "hydra-connect-failed", "openmpi-tcp-connect-failed", "ucx-connect-failed", "libfabric-connect-failed",
 }
 
+# bare are the rows for the kernel's words alone.
+bare := {"socket-refused", "socket-timed-out", "socket-no-route", "socket-unreachable"}
+
 tries := {
 	"nccl-connect-retrying", "nccl-connect-retried-often", "nccl-socket-timed-out", "nccl-socket-failed", "nccl-syscall-failed",
 	"torch-store-connect-failed", "torch-store-timed-out", "torch-store-try-timed-out", "torch-store-silent", "torch-store-not-listening", "ray-gcs-unreachable",
-	"socket-refused", "socket-timed-out", "socket-no-route", "socket-unreachable", "socket-unanswered",
-}
+	"socket-unanswered",
+} | bare
 
 # failures are the connections that failed: how, to which address, and whether at a program's last attempt ("hard").
 failures contains {"kind": kinds[said], "remote": remote(m), "hard": m.id in (last_words | attempted), "message": m} if {
@@ -79,7 +82,7 @@ remote(m) := m.fields.remote if {
 # attempts are the connections that Open MPI's daemons try. What fails behind one does not say again to which address.
 attempts := logs.by_id["openmpi-oob-connecting"]
 
-attempted := {id | some id in ["socket-refused", "socket-timed-out", "socket-no-route", "socket-unreachable"]; attempts}
+attempted := {id | some id in bare; attempts}
 
 hard_failures := {f | some f in failures; f.hard}
 
@@ -121,8 +124,8 @@ network(address) := concat(".", array.slice(split(address, "."), 0, parts)) if {
 beside(f) if {
 	f.kind in {"timed-out", "no-route"}
 	count(reached) > 0
-	not network(f.remote) in reached
-	network(f.remote)
+	at := network(f.remote)
+	not at in reached
 }
 
 # useless is true of the address of a peer that the peer should not have told. A cloud may give the network of a bridge to

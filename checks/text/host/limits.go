@@ -245,7 +245,7 @@ func (n *nodes) kind() *parse.Kind {
 				}
 				mode, listed := nodesOf(folder, text)
 				for _, node := range listed {
-					n.add(s, node, l)
+					n.add(s, node, mode, l)
 				}
 				return len(listed) > 0 || mode != "" && folder != "" || strings.HasPrefix(mode, "d")
 			})
@@ -310,26 +310,23 @@ var (
 	nodesPath    = lazy.New(`^/dev/(?:nvidia[\w-]*(?:/\S+)?|kfd|dri/\S+|infiniband/\S+)$`)
 	// A "+" behind the mode is an access control list, which may let more users in (ls, "alternate access method").
 	nodesLong   = lazy.New(`^([cbdl][rwxst-]{9})[.+]?\s+\d+\s+\S+\s+\S+\s`)
-	nodesOwned  = lazy.New(`^c(?:rw-rw|rw-r-)----\.?\s+\d+\s+(?:root|0)\s+(\S+)\s`)
+	nodesOwned  = lazy.New(`^\s*c(?:rw-rw|rw-r-)----\.?\s+\d+\s+(?:root|0)\s+(\S+)\s`)
 	nodesUser   = lazy.New(`^\s*uid=(\d+)(?:\([^()\s]*\))? gid=(\S+ groups=.*)$`)
 	nodesGroup  = lazy.New(`[\w.-]+`)
 	nodesFolder = lazy.New(`^\s*(/dev/(?:dri|infiniband|nvidia-caps(?:-imex-channels)?)):\s*$`)
 )
 
 // add notes a node. The user who made the listing may open a node that everybody may open; for others, that depends on groups.
-func (n *nodes) add(s *parse.Sink, path string, l parse.Line) {
+func (n *nodes) add(s *parse.Sink, path, mode string, l parse.Line) {
 	c := s.Container()
 	if len(c.DeviceNodes) >= parse.MaxEntries || slices.ContainsFunc(c.DeviceNodes, func(n facts.DeviceNode) bool { return n.Path == path }) {
 		return
 	}
 	node := facts.DeviceNode{Path: path}
-	if mode := nodesLong.First(strings.TrimSpace(l.Text)); mode == "crw-rw-rw-" || mode == "crwxrwxrwx" {
+	if mode == "crw-rw-rw-" || mode == "crwxrwxrwx" {
 		node.Access = "rw"
-	} else if group := nodesOwned.First(strings.TrimSpace(l.Text)); group != "" {
-		if n.closed == nil {
-			n.closed = map[string]ownedNode{}
-		}
-		n.closed[path] = ownedNode{session{s.Source(), s.Host()}, group, l}
+	} else if group := nodesOwned.First(l.Text); group != "" {
+		parse.Put(&n.closed, path, ownedNode{session{s.Source(), s.Host()}, group, l})
 	}
 	c.DeviceNodes = append(c.DeviceNodes, node)
 	s.Told("container.device_nodes["+path+"]", &node, l)

@@ -256,10 +256,12 @@ func (s *Sink) past() {
 		}
 		s.pastLine(source, first, shown)
 	}
+	tested := map[string]bool{} // Texts of tests that passed, which were fed with what they quote.
 	if s.Facts.Logs != nil {
 		said := map[string]dated{} // The latest of each row: in other words it is the same trouble.
 		for i, m := range s.Facts.Logs.Messages {
 			said[m.ID] = later(said[m.ID], s.latest([]line{s.messages.heard[i].last}))
+			tested[m.Source] = tested[m.Source] || m.ID == "tests-passed"
 		}
 		for i, m := range s.Facts.Logs.Messages {
 			if m.Count == 1 && quotedPast.MatchString(m.Text) && s.after(line{source: m.Source, line: m.Line}) > 1 {
@@ -286,7 +288,7 @@ func (s *Sink) past() {
 		return
 	}
 	for _, e := range s.Facts.KernelLog.Events {
-		if s.dates[e.Source].over || s.saidIn(e.Source, "tests-passed") { // Tests were fed with it.
+		if s.dates[e.Source].over || tested[e.Source] {
 			s.pastLine(e.Source, e.Line, e.Source)
 			continue
 		}
@@ -300,11 +302,6 @@ func (s *Sink) past() {
 		}
 		s.pastLine(e.Source, e.Line, shown)
 	}
-}
-
-// saidIn reports whether a text says what a row does.
-func (s *Sink) saidIn(source, row string) bool {
-	return s.Facts.Logs != nil && slices.ContainsFunc(s.Facts.Logs.Messages, func(m facts.Message) bool { return m.Source == source && m.ID == row })
 }
 
 // works are the lines that show work, be it only of the machine.

@@ -125,7 +125,8 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 			if !ok {
 				return l, false
 			}
-			if slices.Contains(l.takers, r.promptTaker) {
+			signed := slices.Contains(l.takers, r.promptTaker)
+			if signed {
 				if p, _, ok := promptIn(l.Text); ok {
 					r.Sink.typed = p.Command
 				}
@@ -137,7 +138,7 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 				if slices.ContainsFunc(l.takers, func(t uint16) bool { return t >= r.promptTaker }) {
 					r.Sink.heading(l)
 				}
-				l.prompt = r.Sink.source != Program && slices.Contains(l.takers, r.promptTaker)
+				l.prompt = r.Sink.source != Program && signed
 				return l, true
 			}
 		}
