@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"unsafe"
 )
 
@@ -22,6 +23,11 @@ type Base struct {
 	Names Names
 	// Missing are the functions that the library lacks and without which the probe cannot run.
 	Missing []string
+
+	// compiled is the code of kernels by the model of GPU that it is for, and its source: to compile takes 40 ms on an
+	// H200, in which another GPU's context is made, and a second with HIP.
+	compiled  map[string][]byte
+	compiling sync.Mutex
 }
 
 // Calls are the functions that both libraries have, as BindAll binds them. A stream is polled too often
@@ -75,6 +81,7 @@ func except(err, harmless error) error {
 
 // Bind looks the functions of structs up in a library (see BindAll).
 func (b *Base) Bind(handle uintptr, api string, structs ...any) {
+	b.compiled = map[string][]byte{}
 	for _, s := range structs {
 		b.Missing = append(b.Missing, BindAll(handle, api, s, b.Fail)...)
 	}
@@ -226,6 +233,28 @@ func (b *Base) Seconds(from, to Event) (float64, error) {
 	var ms float32
 	err := b.EventElapsedTime(&ms, from, to)
 	return float64(ms) / 1e3, err
+}
+
+// codeOf compiles kernels once for each model of GPU.
+func (b *Base) codeOf(source string, compile func(source string) ([]byte, error)) (code []byte, err error) {
+	dev, err := b.Current()
+	if err != nil {
+		return nil, err
+	}
+	model, err := b.Name(dev)
+	if err != nil { // The code is for this device alone.
+		model = fmt.Sprint("device ", dev)
+	}
+	key := model + "\x00" + source
+	b.compiling.Lock()
+	defer b.compiling.Unlock()
+	if code, known := b.compiled[key]; known {
+		return code, nil
+	}
+	if code, err = compile(source); err == nil {
+		b.compiled[key] = code
+	}
+	return code, err
 }
 
 // load loads the code of kernels, or PTX that the driver compiles, for the current context.

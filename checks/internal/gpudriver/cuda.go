@@ -1,6 +1,8 @@
 package gpudriver
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"unsafe"
@@ -16,16 +18,20 @@ const (
 
 // cudaCalls are the functions that only CUDA has, or that have another signature in HIP.
 type cudaCalls struct {
-	DriverGetVersion    func(v *int32) error                                                 `cuda:"cuDriverGetVersion"`
-	PrimaryCtxRetain    func(c *Context, d Device) error                                     `cuda:"cuDevicePrimaryCtxRetain,needed"`
-	CtxSetCurrent       func(c Context) error                                                `cuda:"cuCtxSetCurrent,needed"`
-	CtxEnablePeerAccess func(peer Context, flags uint32) error                               `cuda:"cuCtxEnablePeerAccess,needed"`
-	MemcpyHtoDAsync     func(dst Pointer, src unsafe.Pointer, n uint64, s Stream) error      `cuda:"cuMemcpyHtoDAsync_v2,needed"`
-	MemcpyDtoHAsync     func(dst unsafe.Pointer, src Pointer, n uint64, s Stream) error      `cuda:"cuMemcpyDtoHAsync_v2,needed"`
-	MemcpyDtoDAsync     func(dst, src Pointer, n uint64, s Stream) error                     `cuda:"cuMemcpyDtoDAsync_v2,needed"`
-	MemHandleOfRange    func(fd *int32, p Pointer, n uint64, kind int32, flags uint64) error `cuda:"cuMemGetHandleForAddressRange"`
-	GetErrorName        func(r Result, s *uintptr) Result                                    `cuda:"cuGetErrorName"`
-	GetErrorString      func(r Result, s *uintptr) Result                                    `cuda:"cuGetErrorString"`
+	DriverGetVersion    func(v *int32) error                                                                                             `cuda:"cuDriverGetVersion"`
+	PrimaryCtxRetain    func(c *Context, d Device) error                                                                                 `cuda:"cuDevicePrimaryCtxRetain,needed"`
+	CtxSetCurrent       func(c Context) error                                                                                            `cuda:"cuCtxSetCurrent,needed"`
+	CtxEnablePeerAccess func(peer Context, flags uint32) error                                                                           `cuda:"cuCtxEnablePeerAccess,needed"`
+	MemcpyHtoDAsync     func(dst Pointer, src unsafe.Pointer, n uint64, s Stream) error                                                  `cuda:"cuMemcpyHtoDAsync_v2,needed"`
+	MemcpyDtoHAsync     func(dst unsafe.Pointer, src Pointer, n uint64, s Stream) error                                                  `cuda:"cuMemcpyDtoHAsync_v2,needed"`
+	MemcpyDtoDAsync     func(dst, src Pointer, n uint64, s Stream) error                                                                 `cuda:"cuMemcpyDtoDAsync_v2,needed"`
+	MemHandleOfRange    func(fd *int32, p Pointer, n uint64, kind int32, flags uint64) error                                             `cuda:"cuMemGetHandleForAddressRange"`
+	LinkCreate          func(n uint32, options *int32, values *uintptr, s *linker) error                                                 `cuda:"cuLinkCreate_v2"`
+	LinkAddData         func(s linker, kind int32, data *byte, size uint64, name *byte, n uint32, options *int32, values *uintptr) error `cuda:"cuLinkAddData_v2"`
+	LinkComplete        func(s linker, code *unsafe.Pointer, size *uint64) error                                                         `cuda:"cuLinkComplete"`
+	LinkDestroy         func(s linker) error                                                                                             `cuda:"cuLinkDestroy"`
+	GetErrorName        func(r Result, s *uintptr) Result                                                                                `cuda:"cuGetErrorName"`
+	GetErrorString      func(r Result, s *uintptr) Result                                                                                `cuda:"cuGetErrorString"`
 }
 
 // CUDA is NVIDIA's driver API, libcuda.so.1. Signatures and constants are those of cuda.h as of CUDA 12.6; the
@@ -144,8 +150,39 @@ func (d *CUDA) Copy(dst, src Pointer, n uint64, s Stream) error {
 	return d.c.MemcpyDtoDAsync(dst, src, n, s)
 }
 
-// LoadModule has the driver compile PTX for the current context.
-func (d *CUDA) LoadModule(ptx string) (Module, error) { return d.load(append([]byte(ptx), 0)) }
+// LoadModule compiles PTX once for each model of GPU, and loads the code for the current context. If the linker gives
+// none, the driver compiles it for this GPU alone, or says why it cannot.
+func (d *CUDA) LoadModule(ptx string) (Module, error) {
+	text := append([]byte(ptx), 0)
+	code, err := d.codeOf(ptx, func(string) ([]byte, error) { return d.link(text) })
+	if err != nil {
+		code = text
+	}
+	return d.load(code)
+}
+
+// linker is a CUlinkState, linkPTX is CU_JIT_INPUT_PTX (cuda.h).
+type linker uintptr
+
+const linkPTX = 1
+
+// link makes code of PTX for GPUs like the current one: 17 KiB for an H200.
+func (d *CUDA) link(ptx []byte) ([]byte, error) {
+	var s linker
+	if err := d.c.LinkCreate(0, nil, nil, &s); err != nil {
+		return nil, err
+	}
+	defer d.c.LinkDestroy(s) //nolint:errcheck // The process ends soon.
+	if err := d.c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), CString("gpudoctor"), 0, nil, nil); err != nil {
+		return nil, err
+	}
+	var at unsafe.Pointer
+	var n uint64
+	if err := d.c.LinkComplete(s, &at, &n); err != nil || at == nil || n == 0 || n > maxCode {
+		return nil, cmp.Or(err, errNoCode)
+	}
+	return bytes.Clone(unsafe.Slice((*byte)(at), n)), nil // The linker owns it.
+}
 
 // dmaBuf is CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.
 const dmaBuf = 1

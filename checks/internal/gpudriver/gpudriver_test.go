@@ -86,10 +86,10 @@ func TestBindError(t *testing.T) {
 // and that a failure is not kept.
 func TestCompiled(t *testing.T) {
 	var asked, made atomic.Int32
-	b := HIP{compiled: map[string][]byte{}, Base: Base{Calls: Calls{
+	b := Base{compiled: map[string][]byte{}, Calls: Calls{
 		CurrentDevice: func(d *Device) error { *d = Device(asked.Add(1) % 2); return nil },
 		DeviceGetName: func(name *byte, _ int32, d Device) error { *name = 'A' + byte(d); return nil },
-	}}}
+	}}
 	failed := errors.New("no compiler")
 	expect.Fails(b.codeOf("source", func(string) ([]byte, error) { return nil, failed }))(t, failed, "it")
 	var wg sync.WaitGroup

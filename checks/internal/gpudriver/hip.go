@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"unsafe"
 )
 
@@ -61,9 +60,6 @@ type HIP struct {
 
 	c   hipCalls
 	rtc hipCompiler
-	// compiled is the code of kernels by the model of GPU that it is for, and its source: to compile takes a second.
-	compiled  map[string][]byte
-	compiling sync.Mutex
 }
 
 // hipNativeAtomics is hipDevP2PAttrNativeAtomicSupported, hipLazyPeerAccess is hipIpcMemLazyEnablePeerAccess, which is 0
@@ -75,7 +71,7 @@ const (
 
 func newHIP(handle uintptr, name string) *HIP {
 	names := Names{API: "hip", Library: name, Init: "hipInit", Query: "hipStreamQuery", IPC: "hipIpc"}
-	d := &HIP{Base: Base{Names: names, NativeAtomicsAttribute: hipNativeAtomics, LazyPeerAccess: hipLazyPeerAccess}, compiled: map[string][]byte{}}
+	d := &HIP{Base: Base{Names: names, NativeAtomicsAttribute: hipNativeAtomics, LazyPeerAccess: hipLazyPeerAccess}}
 	d.Describe = d.describe
 	d.Bind(handle, "hip", &d.Calls, &d.c)
 	d.bindCompiler(handle)
@@ -219,27 +215,6 @@ func (d *HIP) LoadModule(source string) (Module, error) {
 	return d.load(code)
 }
 
-func (d *HIP) codeOf(source string, compile func(source string) ([]byte, error)) (code []byte, err error) {
-	dev, err := d.Current()
-	if err != nil {
-		return nil, err
-	}
-	model, err := d.Name(dev)
-	if err != nil { // The code is for this device alone.
-		model = fmt.Sprint("device ", dev)
-	}
-	key := model + "\x00" + source
-	d.compiling.Lock()
-	defer d.compiling.Unlock()
-	if code, known := d.compiled[key]; known {
-		return code, nil
-	}
-	if code, err = compile(source); err == nil {
-		d.compiled[key] = code
-	}
-	return code, err
-}
-
 func (d *HIP) compile(source string) ([]byte, error) {
 	c := &d.rtc
 	var program uintptr
@@ -265,7 +240,7 @@ func (d *HIP) compile(source string) ([]byte, error) {
 	return code, nil
 }
 
-var errNoCode = errors.New("hiprtcGetCodeSize reports success and gives no size")
+var errNoCode = errors.New("the compiler reports success and gives no code")
 
 // maxCode and maxLog bound the output of the compiler.
 const (
