@@ -11,8 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// linkedModel returns the rate at which a GPU of this model sends over its NVLinks; 0 for a part of a GPU, or
-// without.
+// linkedModel returns the rate at which a GPU of this model sends over its NVLinks; 0 for a part of a GPU, or without.
 func linkedModel(name string) float64 {
 	if strings.Contains(name, "MIG") {
 		return 0

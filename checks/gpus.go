@@ -409,8 +409,7 @@ func (c *gpuGathering) findFabricManager(ctx context.Context) *facts.FabricManag
 	return fm
 }
 
-// fabricManagerRuns searches /proc. Nil is not known: all processes are visible only where the kernel's thread 2
-// is.
+// fabricManagerRuns searches /proc. Nil is not known: all processes are visible only where the kernel's thread 2 is.
 func (c *gpuGathering) fabricManagerRuns(ctx context.Context) *bool {
 	// The kernel cuts names at 15 bytes (TASK_COMM_LEN, proc_pid_comm(5)).
 	const name = "nv-fabricmanage"

@@ -116,9 +116,8 @@ func parseKFDProperties(b []byte) map[string]uint64 {
 	return properties
 }
 
-// address is the PCI address that a node names. location_id is bus, device and function in its low 16 bits; the
-// number of a partition is above them or, in some versions, instead of the function (kfd_topology_add_device,
-// kfd_topology.c).
+// address is the PCI address that a node names. location_id is bus, device and function in its low 16 bits; the number
+// of a partition is above them or, in some versions, instead of the function (kfd_topology_add_device, kfd_topology.c).
 func (n *kfdNode) address() string {
 	location := n.properties["location_id"]
 	return fmt.Sprintf("%04x:%02x:%02x.%x", n.properties["domain"]&math.MaxUint32, location>>8&0xff, location>>3&0x1f, location&7)

@@ -34,8 +34,7 @@ type when struct {
 	without bool
 }
 
-// conditionsOf reads the conditions that a template begins with, all of which must hold,
-// and what is behind them.
+// conditionsOf reads the conditions that a template begins with, all of which must hold, and what is behind them.
 func conditionsOf(template string) (all []when, rest string) {
 	for {
 		m := condition.FindStringSubmatch(template)
@@ -107,9 +106,8 @@ func Unfilled(template string) string {
 // quoted is the name of a param in the quotes that a shell needs for it.
 var quoted = lazy.New(`'(<[a-z_]+>)'`)
 
-// safeValues are the forms of values that may be put into a command. Params come from
-// facts, which the author of a log or the name of a file can influence: nothing
-// but these forms is substituted, none of which has a meaning to a shell.
+// safeValues are the forms of values that may be put into a command. Params come from facts, which the author of a log
+// or the name of a file can influence: nothing but these forms is substituted, none of which has a meaning to a shell.
 var safeValues = []*lazy.Regexp{
 	lazy.New(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`), // A PCI address.
 	lazy.New(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,79}$`),             // A name, number, version or UUID.
@@ -141,9 +139,8 @@ func (p params) add(from map[string]any) {
 	}
 }
 
-// values returns the values that a placeholder stands for: of the list of
-// that name with an s ("bridge" of "bridges"), else of the name itself, else of
-// the name without its s ("nodes" of "node", which several findings give).
+// values returns the values that a placeholder stands for: of the list of that name with an s ("bridge" of "bridges"),
+// else of the name itself, else of the name without its s ("nodes" of "node", which several findings give).
 func (p params) values(name string) []string {
 	for _, key := range []string{name + "s", name, strings.TrimSuffix(name, "s")} {
 		if values := p[key]; len(values) > 0 {
@@ -153,18 +150,16 @@ func (p params) values(name string) []string {
 	return nil
 }
 
-// derived are the params that follow from others: "gpu_ids" are GPUs as
-// nvidia-smi takes them, by PCI address or by index, and "driver_branch" is a
-// driver's major version. "device" is a GPU if no param says which.
+// derived are the params that follow from others: "gpu_ids" are GPUs as nvidia-smi takes them, by PCI address or by
+// index, and "driver_branch" is a driver's major version. "device" is a GPU if no param says which.
 var derived = map[string]string{"gpu_id": "gpu", "gpu_ids": "gpus", "driver_branch": "driver"}
 
 // indexName is the name of a GPU of which only the index is known.
 var indexName = lazy.New(`^GPU([0-9]{1,4})$`)
 
-// paramsOf merges the params of findings. The ids of their rules, and of those
-// whose findings they explain, become "rules", each rule has a param of its own ("rule_app_mismatch"), and the affected GPUs become
-// "gpus", unless a param says which; the subject takes their place if it is a
-// GPU. What follows from other params is in derived.
+// paramsOf merges the params of findings. The ids of their rules, and of those whose findings they explain, become
+// "rules", each rule has a param of its own ("rule_app_mismatch"), and the affected GPUs become "gpus", unless a param
+// says which; the subject takes their place if it is a GPU. What follows from other params is in derived.
 func paramsOf(findings []rules.Finding) params {
 	p := params{}
 	for _, f := range findings {
@@ -222,8 +217,7 @@ func newFiller(findings []rules.Finding, again Recheck) filler {
 	return f
 }
 
-// fill fills a template with the values of p. ok is false if one is not
-// known and has no text for that case.
+// fill fills a template with the values of p. ok is false if one is not known and has no text for that case.
 func (f filler) fill(template string, p params) (text string, ok bool) {
 	ok = true
 	conditions, template := conditionsOf(template)
@@ -255,10 +249,9 @@ func (f filler) text(template string) string {
 	return text
 }
 
-// list fills the items of a list. An item with {{.bridge}} is repeated for
-// each value that a finding gives, so that values of one finding stay
-// together; one with a join takes those of all findings at once. Duplicates
-// are removed. An item with an unknown value is left out.
+// list fills the items of a list. An item with {{.bridge}} is repeated for each value that a finding gives, so that
+// values of one finding stay together; one with a join takes those of all findings at once. Duplicates are removed. An
+// item with an unknown value is left out.
 func (f filler) list(items []string) []string {
 	var out []string
 	add := func(template string, p params) {
@@ -286,9 +279,8 @@ func (f filler) list(items []string) []string {
 	return out
 }
 
-// table fills the keys and values of a table, for each finding from its own
-// params. If two findings give a key different values, the first one
-// wins. An entry with an unknown value is left out.
+// table fills the keys and values of a table, for each finding from its own params. If two findings give a key
+// different values, the first one wins. An entry with an unknown value is left out.
 func (f filler) table(t map[string]string) map[string]string {
 	out := make(map[string]string, len(t))
 	for _, p := range f.each {
@@ -335,8 +327,7 @@ func (f filler) apply(a Apply) Apply {
 	}
 }
 
-// WithForms adds to the variables of Environment the ways by which a container
-// runtime and a scheduler set them.
+// WithForms adds to the variables of Environment the ways by which a container runtime and a scheduler set them.
 func (a Apply) WithForms() Apply {
 	if len(a.Environment) == 0 {
 		return a

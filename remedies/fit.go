@@ -7,8 +7,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// edit replaces "unset" with the edit of the file that sets a variable, where
-// one is known to do so.
+// edit replaces "unset" with the edit of the file that sets a variable, where one is known to do so.
 func (c *candidate) edit(here Situation) {
 	var unset []string
 	wanted := map[Need]bool{}
@@ -36,9 +35,8 @@ func (c *candidate) edit(here Situation) {
 	}
 }
 
-// fit removes from the candidates, which are in order of rank, what is in force
-// here already, what a finding needs as it is, and what is the opposite of what
-// a higher-ranking candidate does. A candidate with nothing left is dropped.
+// fit removes from the candidates, which are in order of rank, what is in force here already, what a finding needs as
+// it is, and what is the opposite of what a higher-ranking candidate does. A candidate with nothing left is dropped.
 func (s *Set) fit(list []*candidate, findings []rules.Finding, here Situation) (kept []*candidate, withheld []Withheld) {
 	needed := s.needed(findings)
 	set, unset := map[string]bool{}, map[string]bool{} // What is advised so far.
@@ -72,9 +70,8 @@ func (a Apply) removed() []string {
 	return all
 }
 
-// needed returns, by variable, the finding of medium severity or above that
-// names a setting of it as its cure. A finding that prefers to remove it does
-// not need it.
+// needed returns, by variable, the finding of medium severity or above that names a setting of it as its cure. A
+// finding that prefers to remove it does not need it.
 func (s *Set) needed(findings []rules.Finding) map[string]Cure {
 	all := map[string]Cure{}
 	for _, f := range findings {
@@ -116,8 +113,7 @@ func (f *fitting) hold(w Withheld) {
 	f.changed = true
 }
 
-// environment removes the variables that already have their values, or that an
-// advice before removes.
+// environment removes the variables that already have their values, or that an advice before removes.
 func (f *fitting) environment(unset map[string]bool) {
 	for _, name := range slices.Sorted(maps.Keys(f.apply.Environment)) {
 		value := f.apply.Environment[name]
@@ -135,8 +131,7 @@ func (f *fitting) environment(unset map[string]bool) {
 	}
 }
 
-// unset removes the variables that a finding needs, or that an earlier advice
-// sets.
+// unset removes the variables that a finding needs, or that an earlier advice sets.
 func (f *fitting) unset(set map[string]bool, needed map[string]Cure) {
 	kept := map[string]bool{}
 	keeps := func(name string) bool {
@@ -156,8 +151,7 @@ func (f *fitting) unset(set map[string]bool, needed map[string]Cure) {
 	f.apply.Edits = slices.DeleteFunc(f.apply.Edits, func(e Edit) bool { return keeps(e.Variable()) })
 }
 
-// kernel removes the parameters of the kernel and its modules that are already in
-// force.
+// kernel removes the parameters of the kernel and its modules that are already in force.
 func (f *fitting) kernel() {
 	inForce := func(setting string, has bool) bool {
 		if has {
@@ -189,9 +183,8 @@ func (f *fitting) containers() {
 	}
 }
 
-// emptied reports whether nothing is left of an apply from which something was removed.
-// Steps are remarks on the settings, except for a container's flags, for
-// which they name alternatives.
+// emptied reports whether nothing is left of an apply from which something was removed. Steps are remarks on the
+// settings, except for a container's flags, for which they name alternatives.
 func (f *fitting) emptied() bool {
 	a := f.apply
 	a.Steps = nil

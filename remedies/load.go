@@ -35,9 +35,8 @@ type Set struct {
 // Load returns the built-in remedies. Nothing changes a set, so all share one.
 var Load = sync.OnceValues(func() (*Set, error) { return load(nil) })
 
-// LoadWith returns the built-in remedies and the user's own in the folder
-// dir: *.yaml files, in folders of any depth, one remedy a file. The error
-// joins one *rules.Problem for each fault.
+// LoadWith returns the built-in remedies and the user's own in the folder dir: *.yaml files, in folders of any depth,
+// one remedy a file. The error joins one *rules.Problem for each fault.
 func LoadWith(dir string) (*Set, error) {
 	user, err := rules.ReadPolicyFolder(dir, aRemedy)
 	if err != nil {
@@ -84,8 +83,7 @@ func load(user map[string][]byte) (*Set, error) {
 	return s, nil
 }
 
-// decode reads one remedy's file. An unknown key is an error, since
-// it may be misspelt.
+// decode reads one remedy's file. An unknown key is an error, since it may be misspelt.
 func decode(name string, text []byte) (Remedy, []error) {
 	var r Remedy
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -184,8 +182,7 @@ func check(name string, r *Remedy) []error {
 	return faults
 }
 
-// checkUnknown checks that a remedy also says what to do if a param is not
-// known, so that no advice is left with a gap.
+// checkUnknown checks that a remedy also says what to do if a param is not known, so that no advice is left with a gap.
 func checkUnknown(fault func(hint, format string, args ...any), r *Remedy) {
 	for _, text := range r.prose() {
 		for _, s := range slots(text) {
@@ -234,8 +231,7 @@ func (s *Set) Remedies() []Remedy {
 	return slices.SortedFunc(maps.Values(s.byID), func(a, b Remedy) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// Check checks that every remedy that the rules name exists. The error joins
-// one *rules.Problem for each that does not.
+// Check checks that every remedy that the rules name exists. The error joins one *rules.Problem for each that does not.
 func (s *Set) Check(all []rules.Rule) error {
 	var faults []error
 	for _, rule := range all {

@@ -22,8 +22,7 @@ const (
 	Disproven = "disproven"
 )
 
-// score is what an advice is ranked by, the most important field first. A lower number
-// is better in each.
+// score is what an advice is ranked by, the most important field first. A lower number is better in each.
 type score struct {
 	disproven  int // 1 when it was tried here and does not help.
 	severity   int // Of the worst finding that it cures.
@@ -66,15 +65,12 @@ type Ranking struct {
 	Withheld []Withheld
 }
 
-// Rank returns what can be done about the findings, the first thing to do
-// first. If communication fails, that is a quick and safe workaround,
-// if there is one; otherwise it is what removes the cause. Next comes the
-// other of the two for the same finding. The leading advice for each finding comes
-// first, finding by finding; further advice comes after. A remedy that does
-// not exist is left out: Check reports it. One that would do more for findings of
-// low severity than for the faults that it cures is listed several times, each
-// for its own findings. No advice sets what is in force already, and no two advices set
-// and unset one variable.
+// Rank returns what can be done about the findings, the first thing to do first. If communication fails, that is a
+// quick and safe workaround, if there is one; otherwise it is what removes the cause. Next comes the other of the two
+// for the same finding. The leading advice for each finding comes first, finding by finding; further advice comes
+// after. A remedy that does not exist is left out: Check reports it. One that would do more for findings of low
+// severity than for the faults that it cures is listed several times, each for its own findings. No advice sets what is
+// in force already, and no two advices set and unset one variable.
 func (s *Set) Rank(findings []rules.Finding, here Situation) Ranking {
 	if here.Facts == nil {
 		here.Facts = &facts.Facts{}
@@ -93,9 +89,8 @@ func (s *Set) Rank(findings []rules.Finding, here Situation) Ranking {
 	return Ranking{Advice: inOrder(advice, findings), Withheld: withheld}
 }
 
-// inOrder puts the leading advice for each group of similar findings first, in
-// the order of the groups: for those of medium severity and above, then what else
-// would help these, and the same for those below.
+// inOrder puts the leading advice for each group of similar findings first, in the order of the groups: for those of
+// medium severity and above, then what else would help these, and the same for those below.
 func inOrder(advice []Advice, findings []rules.Finding) []Advice {
 	ordered := make([]Advice, 0, len(advice))
 	rest := advice
@@ -142,10 +137,9 @@ func (s *Set) Suiting(f *facts.Facts) *Set {
 	return &own
 }
 
-// candidates collects the remedies that the findings name, each once for all
-// findings of one band. One that removes variables is listed separately for those that are
-// removed in another way, since its needs and duration differ, and for those whose removal is
-// proven by itself, so that the proof is of what it says.
+// candidates collects the remedies that the findings name, each once for all findings of one band. One that removes
+// variables is listed separately for those that are removed in another way, since its needs and duration differ, and
+// for those whose removal is proven by itself, so that the proof is of what it says.
 func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate {
 	type key struct {
 		id      string
@@ -233,8 +227,7 @@ func joined(list []*candidate) []*candidate {
 	return kept
 }
 
-// covers reports whether doing what the candidate says does all that the other
-// one of the same remedy also says.
+// covers reports whether doing what the candidate says does all that the other one of the same remedy also says.
 func (c *candidate) covers(other *candidate) bool {
 	one := newFiller(c.cures, Recheck{}).apply(c.remedy.Apply)
 	both := newFiller(slices.Concat(c.cures, other.cures), Recheck{}).apply(c.remedy.Apply)
@@ -267,10 +260,9 @@ func (c *candidate) rate() {
 	c.score.turn = c.turn()
 }
 
-// turn is 1 for a fix. A workaround that is quick and safe comes before it if
-// the finding is critical, so that nothing works until something is done, or if
-// the rule names it first; else it comes after, since it costs what the fix
-// would bring.
+// turn is 1 for a fix. A workaround that is quick and safe comes before it if the finding is critical, so that nothing
+// works until something is done, or if the rule names it first; else it comes after, since it costs what the fix would
+// bring.
 func (c *candidate) turn() int {
 	urgent := c.score.severity == rules.Critical.Rank() || c.score.place == 0
 	switch {
@@ -282,8 +274,7 @@ func (c *candidate) turn() int {
 	return 2
 }
 
-// isQuick reports whether the needs are no more than a restart of the job or
-// the container.
+// isQuick reports whether the needs are no more than a restart of the job or the container.
 func isQuick(of []Need) bool { return effort(of) <= slices.Index(needs, NeedContainerRestart) }
 
 // effort is the rank of the hardest need; 0 is a restart of the job.
@@ -372,8 +363,7 @@ func Effort(needs []Need, lasts string) string {
 	return strings.Join(append(parts, duration[lasts]), ", ")
 }
 
-// Leads are the leading parts of the advice for similar findings. Each is nil
-// if there is no such advice.
+// Leads are the leading parts of the advice for similar findings. Each is nil if there is no such advice.
 type Leads struct {
 	// Now is the first workaround that takes no more than a restart of the job or
 	// the container; nil if the fix is as quick.
@@ -385,8 +375,7 @@ type Leads struct {
 	FixFirst bool
 }
 
-// LeadsOf returns the leading parts of ranked advice for findings. What was tried here
-// without success does not lead.
+// LeadsOf returns the leading parts of ranked advice for findings. What was tried here without success does not lead.
 func LeadsOf(advice []Advice, findings []rules.Finding) Leads {
 	var l Leads
 	for i := range advice {
@@ -424,15 +413,13 @@ func (a *Advice) disproven() bool { return a.Proof != nil && a.Proof.Outcome == 
 // cures reports whether the advice is for a finding.
 func (a *Advice) cures(f rules.Finding) bool { return slices.Contains(a.Cures, CureOf(f)) }
 
-// equal reports whether two advices are the same: of one remedy, for the same
-// findings.
+// equal reports whether two advices are the same: of one remedy, for the same findings.
 func (a *Advice) equal(b *Advice) bool { return a.Remedy == b.Remedy && slices.Equal(a.Cures, b.Cures) }
 
 func risky(a *Advice) int { return slices.Index(risks, a.Risk) }
 
-// Proofs says, by remedy id, what the probe's report shows about the remedies
-// that name one of its tests: proven when every transfer of that test arrived,
-// disproven when one failed. A test that was not run proves nothing.
+// Proofs says, by remedy id, what the probe's report shows about the remedies that name one of its tests: proven when
+// every transfer of that test arrived, disproven when one failed. A test that was not run proves nothing.
 func (s *Set) Proofs(report *probe.Report) map[string]Proof {
 	proofs := map[string]Proof{}
 	if report == nil {

@@ -36,9 +36,8 @@ const (
 // may hold templates ({{.variable}}) that a finding's params fill.
 type Remedy struct {
 	ID string `yaml:"id" json:"id"`
-	// FormOf is the remedy of which this is the form for one vendor or one
-	// situation: reset-gpu of reset-amd-gpu. Advice has the name of that one,
-	// so that a program need not know every form.
+	// FormOf is the remedy of which this is the form for one vendor or one situation: reset-gpu of reset-amd-gpu.
+	// Advice has the name of that one, so that a program need not know every form.
 	FormOf string `yaml:"form_of,omitempty" json:"form_of,omitempty"`
 	// Vendor is the vendor of the GPUs that the form is for, "amd": on a machine with only those,
 	// it replaces the general remedy.
@@ -65,16 +64,14 @@ type Remedy struct {
 	Undo string `yaml:"undo" json:"undo"`
 	// Verify says how to see that it worked; gpudoctor's own command first.
 	Verify string `yaml:"verify" json:"verify"`
-	// Proof names the test of the probe whose success proves it: for
-	// nccl-p2p-disable "host-staged".
+	// Proof names the test of the probe whose success proves it: for nccl-p2p-disable "host-staged".
 	Proof string `yaml:"proof,omitempty" json:"-"`
 	// Sources are URLs or documents.
 	Sources []string `yaml:"sources" json:"links"`
 }
 
-// Apply is how to apply a remedy, in machine-readable form. A field that does
-// not apply stays empty. A list item that holds a template over a list
-// param is repeated for each element ({{.each}}).
+// Apply is how to apply a remedy, in machine-readable form. A field that does not apply stays empty. A list item that
+// holds a template over a list param is repeated for each element ({{.each}}).
 type Apply struct {
 	// Environment has variables to set, Unset those to remove. The ways by which
 	// Docker, Kubernetes and Slurm set what is in Environment are derived.
@@ -131,18 +128,15 @@ type Advice struct {
 	Links       []string `json:"links"`
 }
 
-// Withheld is something that a finding's remedy would do, and that is not advised
-// here.
+// Withheld is something that a finding's remedy would do, and that is not advised here.
 type Withheld struct {
 	Remedy string `json:"remedy"`
 	// Cures are the findings that name the remedy.
 	Cures []Cure `json:"cures"`
-	// Setting is what would be set, "NCCL_P2P_DISABLE=1", or removed,
-	// "NCCL_P2P_DISABLE".
+	// Setting is what would be set, "NCCL_P2P_DISABLE=1", or removed, "NCCL_P2P_DISABLE".
 	Setting string `json:"setting"`
-	// Reason is "in-force" where it is set already: the fault still exists,
-	// or does no harm because of it. It is "needed" where a finding of medium
-	// severity or above names the setting as its cure, and "opposed" where an advice
+	// Reason is "in-force" where it is set already: the fault still exists, or does no harm because of it. It is
+	// "needed" where a finding of medium severity or above names the setting as its cure, and "opposed" where an advice
 	// that ranks higher does the opposite.
 	Reason string `json:"reason" jsonschema:"enum=in-force,enum=needed,enum=opposed"`
 	// Where is the place at which it is set; for "in-force".

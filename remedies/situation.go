@@ -16,8 +16,7 @@ import (
 
 // Situation is what advice must fit.
 type Situation struct {
-	// Facts are those that the findings follow from; nothing is known to be in
-	// force if they are nil.
+	// Facts are those that the findings follow from; nothing is known to be in force if they are nil.
 	Facts *facts.Facts
 	// Proofs says, by remedy id, what was tried here.
 	Proofs map[string]Proof
@@ -27,10 +26,9 @@ type Situation struct {
 
 // Place is where something is set.
 type Place struct {
-	// Kind is "environment", "file" (a configuration file of this machine),
-	// "text" (a log or a listing, which shows the setting and not where it is
-	// made), "image" (the configuration of a container image), or the kind of a
-	// launch: "kubernetes", "dockerfile", "compose", "slurm", "docker-run".
+	// Kind is "environment", "file" (a configuration file of this machine), "text" (a log or a listing, which shows the
+	// setting and not where it is made), "image" (the configuration of a container image), or the kind of a launch:
+	// "kubernetes", "dockerfile", "compose", "slurm", "docker-run".
 	Kind string `json:"kind"`
 	// File and Line are where it is set; empty for the environment.
 	File string `json:"file,omitempty"`
@@ -113,9 +111,8 @@ func (s Situation) placeOf(v facts.Variable) Place {
 // NCCL src/misc/param.cc): nothing in such a file identifies it.
 var configurations = []string{"nccl.conf", ".nccl.conf", "rccl.conf", ".rccl.conf"}
 
-// kindOf is the kind of place that a text is for the variables in it: what a batch
-// script or a Dockerfile sets is set there. Where a text holds something else as
-// well, such as a log, a variable may be from that.
+// kindOf is the kind of place that a text is for the variables in it: what a batch script or a Dockerfile sets is set
+// there. Where a text holds something else as well, such as a log, a variable may be from that.
 func kindOf(t facts.Text) string {
 	if slices.Contains(configurations, path.Base(t.Name)) {
 		return "file"
@@ -247,8 +244,7 @@ func (s Situation) hasVariable(name, value string) (Place, bool) {
 	return Place{}, false
 }
 
-// sameValue compares values of a variable: as numbers if both are, otherwise as words
-// regardless of case.
+// sameValue compares values of a variable: as numbers if both are, otherwise as words regardless of case.
 func sameValue(a, b string) bool {
 	a, b = strings.TrimSpace(a), strings.TrimSpace(b)
 	x, errX := strconv.ParseInt(a, 10, 64)
@@ -276,8 +272,7 @@ func (s Situation) hasKernelParameter(parameter string) bool {
 	})
 }
 
-// hasModuleOption reports whether a module has an option already: "options
-// amdgpu pcie_p2p=1".
+// hasModuleOption reports whether a module has an option already: "options amdgpu pcie_p2p=1".
 func (s Situation) hasModuleOption(line string) bool {
 	parts := strings.Fields(line)
 	if s.Facts.GPUs == nil || len(parts) != 3 || parts[0] != "options" {
@@ -300,8 +295,7 @@ func (s Situation) hasModuleOption(line string) bool {
 // containers are the kinds of launches that the flags of docker run affect.
 var containers = []string{"docker-run", "compose", "kubernetes", "docker-inspect"}
 
-// hasContainerFlag reports whether every described container already has what
-// a flag of docker run asks for.
+// hasContainerFlag reports whether every described container already has what a flag of docker run asks for.
 func (s Situation) hasContainerFlag(flag string) bool {
 	if setting, ok := strings.CutPrefix(flag, "-e "); ok {
 		name, value, _ := strings.Cut(setting, "=")
@@ -410,12 +404,10 @@ func compareEdits(a, b Edit) int {
 	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Remove, b.Remove))
 }
 
-// Recheck is how the user called gpudoctor: what a command has to repeat to
-// judge the same things again.
+// Recheck is how the user called gpudoctor: what a command has to repeat to judge the same things again.
 type Recheck struct {
-	// Flags are those that decide what is examined and how it is judged, as
-	// words of a command line: "--profile", "image". --only and --skip are not
-	// among them.
+	// Flags are those that decide what is examined and how it is judged, as words of a command line: "--profile",
+	// "image". --only and --skip are not among them.
 	Flags []string
 	// Files is true where it reads files, which do not change by themselves.
 	Files bool

@@ -82,9 +82,8 @@ func inUse(f *facts.Facts) bool {
 	})
 }
 
-// costOf is what a setting costs, as collectives that work without it and with it measured: those of an
-// arm that makes it, or, where it is in force, of one that removes it. It is empty if that is not known, or it
-// costs nothing.
+// costOf is what a setting costs, as collectives that work without it and with it measured: those of an arm that makes
+// it, or, where it is in force, of one that removes it. It is empty if that is not known, or it costs nothing.
 func costOf(f *facts.Facts, set map[string]string) string {
 	if len(set) == 0 {
 		return ""

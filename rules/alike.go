@@ -2,12 +2,10 @@ package rules
 
 import "slices"
 
-// inert is the value of the param "effect" of a finding about a setting that
-// does nothing.
+// inert is the value of the param "effect" of a finding about a setting that does nothing.
 const inert = "none"
 
-// Inert reports whether the finding is about a setting that does nothing, such
-// as a variable that no library reads.
+// Inert reports whether the finding is about a setting that does nothing, such as a variable that no library reads.
 func (f Finding) Inert() bool { return f.Params["effect"] == inert }
 
 // likeness is what findings that a reader sees as one have in common. Those about

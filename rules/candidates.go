@@ -10,14 +10,12 @@ import (
 const (
 	// maxCandidates bounds the causes that a finding lists: a longer list does not help to decide.
 	maxCandidates = 3
-	// firstRemedies is how many remedies a finding takes of its first candidate; of the
-	// others it takes the best.
+	// firstRemedies is how many remedies a finding takes of its first candidate; of the others it takes the best.
 	firstRemedies = 2
 )
 
-// weigh compares the candidates of a finding with the results of the rules: what a rule
-// examined and did not find comes last. The finding then has the first cause, and its
-// remedies are those of all, unless it has its own.
+// weigh compares the candidates of a finding with the results of the rules: what a rule examined and did not find comes
+// last. The finding then has the first cause, and its remedies are those of all, unless it has its own.
 func (s *Set) weigh(f *Finding, v *Result, all []Finding) {
 	if len(f.Candidates) == 0 {
 		return
@@ -60,9 +58,8 @@ func (s *Set) weigh(f *Finding, v *Result, all []Finding) {
 	}
 }
 
-// against is what speaks against a cause: its rule had all it needs and found
-// nothing, or has nothing to judge here. It is empty if the rule has a finding or could
-// not be judged.
+// against is what speaks against a cause: its rule had all it needs and found nothing, or has nothing to judge here. It
+// is empty if the rule has a finding or could not be judged.
 func (v *Result) against(rule string, all []Finding) string {
 	switch why, never := v.NotApplicable[rule]; {
 	case slices.ContainsFunc(all, func(f Finding) bool { return f.Rule == rule }):

@@ -121,8 +121,7 @@ func (s *Set) program(rules []Rule) (*program, error) {
 	return s.compile(modules)
 }
 
-// compile compiles modules: the user's rules with all checks, the built-in ones
-// without those that tests have made.
+// compile compiles modules: the user's rules with all checks, the built-in ones without those that tests have made.
 func (s *Set) compile(modules map[string]*ast.Module) (*program, error) {
 	c := ast.NewCompiler().WithCapabilities(capabilities())
 	if s.checked {

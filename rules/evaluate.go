@@ -25,8 +25,7 @@ type Options struct {
 	Profile Profile
 	// Only and Skip are rule ids: judge only those, and all but those.
 	Only, Skip []string
-	// Time is the processor time left for all rules, at most deadline.Rules,
-	// which is also the default if it is 0.
+	// Time is the processor time left for all rules, at most deadline.Rules, which is also the default if it is 0.
 	Time time.Duration
 	// Limit is the processor time that one rule may take; deadline.Rule if 0.
 	Limit time.Duration
@@ -49,10 +48,9 @@ func (e *UnknownRuleError) Error() string {
 	return fmt.Sprintf("unknown rule %q; did you mean %s?", e.ID, e.Nearest)
 }
 
-// Evaluate judges the facts. A rule that fails while it runs, or that returns a
-// malformed finding, is skipped with the reason and stops no other. What else it
-// found is still reported, so such a rule may have findings and also
-// be skipped.
+// Evaluate judges the facts. A rule that fails while it runs, or that returns a malformed finding, is skipped with the
+// reason and stops no other. What else it found is still reported, so such a rule may have findings and also be
+// skipped.
 func (s *Set) Evaluate(ctx context.Context, f *facts.Facts, opts Options) (*Result, error) {
 	chosen, always, left, err := s.choose(opts)
 	if err != nil {
@@ -176,9 +174,8 @@ func ofTexts(missing []Missing) bool {
 	return !slices.ContainsFunc(missing, func(m Missing) bool { return !slices.Contains(textSections, m.Section()) })
 }
 
-// choose returns the rules to judge, those that are always judged with them, whatever
-// was asked for, and those that another profile leaves out although they were
-// asked for by name.
+// choose returns the rules to judge, those that are always judged with them, whatever was asked for, and those that
+// another profile leaves out although they were asked for by name.
 func (s *Set) choose(opts Options) (chosen, always []Rule, left map[string]string, err error) {
 	for _, id := range slices.Concat(opts.Only, opts.Skip) {
 		if _, ok := s.Rule(id); !ok {
@@ -214,9 +211,8 @@ func (s *Set) unknownRule(id string) *UnknownRuleError {
 	return &UnknownRuleError{ID: id, Nearest: Nearest(id, ids)}
 }
 
-// Nearest returns the known word that is most similar to the given one: the one with
-// the fewest edits (at most a third of its letters plus one), or else
-// the first that begins with it. It is empty if no word is similar.
+// Nearest returns the known word that is most similar to the given one: the one with the fewest edits (at most a third
+// of its letters plus one), or else the first that begins with it. It is empty if no word is similar.
 func Nearest(word string, known []string) string {
 	best, least := "", 2+(len(word)-1)/3
 	for _, k := range known {
@@ -322,8 +318,7 @@ type budget struct {
 	heap      uint64
 }
 
-// newBudget returns the budget that the options grant. If the time of one rule is given,
-// that of all is in proportion.
+// newBudget returns the budget that the options grant. If the time of one rule is given, that of all is in proportion.
 func (s *Set) newBudget(opts Options) budget {
 	all, each := s.limits.rules, s.limits.rule
 	if opts.Limit > 0 {
@@ -332,15 +327,13 @@ func (s *Set) newBudget(opts Options) budget {
 	return budget{cpuTime() + min(cmp.Or(opts.Time, all), all), each, cmp.Or(opts.Memory, s.limits.heap)}
 }
 
-// together is what all rules may take in one query, share what a single rule may take after
-// that: never more than half of the remaining time, so that rules that do not end leave
-// time for those after them.
+// together is what all rules may take in one query, share what a single rule may take after that: never more than half
+// of the remaining time, so that rules that do not end leave time for those after them.
 func (b budget) together() time.Duration { return max((b.end-cpuTime())/2, least) }
 
 func (b budget) share() time.Duration { return max(min(b.each, b.together()), least) }
 
-// least is what each rule may take, however little time remains: most take a few
-// milliseconds.
+// least is what each rule may take, however little time remains: most take a few milliseconds.
 const least = 20 * time.Millisecond
 
 // query evaluates the sets that the packages of these rules define.
@@ -388,8 +381,7 @@ func offered(m *ast.Module, name string) bool {
 	return slices.ContainsFunc(m.Rules, func(r *ast.Rule) bool { return r.Head.Name.String() == name })
 }
 
-// withReasons gives each missing fact the reason why it is not known, if the
-// facts state one.
+// withReasons gives each missing fact the reason why it is not known, if the facts state one.
 func withReasons(missing []Missing, unknown []facts.Unknown) []Missing {
 	missing = slices.Clone(missing)
 	for i := range missing {
@@ -398,9 +390,8 @@ func withReasons(missing []Missing, unknown []facts.Unknown) []Missing {
 	return missing
 }
 
-// reasonFor returns the reason that the facts give for a missing fact: the one
-// for this very fact, else for the closest around it, else for a part of it.
-// An unknown whole section stands for each fact in it.
+// reasonFor returns the reason that the facts give for a missing fact: the one for this very fact, else for the closest
+// around it, else for a part of it. An unknown whole section stands for each fact in it.
 func reasonFor(path string, unknown []facts.Unknown) string {
 	section, fact, _ := strings.Cut(plainPath(path), ".")
 	best, reason := 0, ""
@@ -425,15 +416,13 @@ func reasonFor(path string, unknown []facts.Unknown) string {
 	return reason
 }
 
-// Section is the section of the facts that contains the fact; empty if the rule
-// named no fact.
+// Section is the section of the facts that contains the fact; empty if the rule named no fact.
 func (m Missing) Section() string {
 	section, _, _ := strings.Cut(plainPath(m.Fact), ".")
 	return section
 }
 
-// plainPath removes what is in brackets: "pci.devices[].acs" becomes
-// "pci.devices.acs".
+// plainPath removes what is in brackets: "pci.devices[].acs" becomes "pci.devices.acs".
 func plainPath(path string) string { return brackets.ReplaceAllString(path, "") }
 
 var brackets = lazy.New(`\[[^\]]*\]`)

@@ -18,9 +18,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// pciAddress is the form of a PCI address: domain:bus:device.function. The
-// domain has more than four digits below an Intel VMD controller. A GPU of
-// which only the index is known is written "GPU3".
+// pciAddress is the form of a PCI address: domain:bus:device.function. The domain has more than four digits below an
+// Intel VMD controller. A GPU of which only the index is known is written "GPU3".
 var pciAddress = lazy.New(`^(?:[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|GPU[0-9]+)$`)
 
 // reading is the decoded result of one rule.
@@ -33,8 +32,7 @@ type reading struct {
 	faults []string
 }
 
-// read reads what a rule returned. A malformed entry is a fault and
-// does not affect the others.
+// read reads what a rule returned. A malformed entry is a fault and does not affect the others.
 func (s *Set) read(rule Rule, a answer) reading {
 	var out reading
 	if a.failure != "" {
@@ -60,9 +58,8 @@ func (s *Set) read(rule Rule, a answer) reading {
 	return out
 }
 
-// measure subtracts the size of a value, written out, from what is left, and stops when
-// nothing is. A value may contain another many times, so it can be larger than the
-// memory that it takes.
+// measure subtracts the size of a value, written out, from what is left, and stops when nothing is. A value may contain
+// another many times, so it can be larger than the memory that it takes.
 func measure(v ast.Value, left int) int {
 	each := func(t *ast.Term) bool {
 		left = measure(t.Value, left)
@@ -123,8 +120,7 @@ func readMissing(v any, own bool) (m Missing, err error) {
 // maxSaid bounds what one rule returns: a finding has some kilobytes.
 const maxSaid = 16 << 20
 
-// failed begins the fault of a rule that could not be run, stopped that of a rule that was
-// stopped.
+// failed begins the fault of a rule that could not be run, stopped that of a rule that was stopped.
 const (
 	failed  = "the rule failed: "
 	stopped = "the rule was stopped: it "
@@ -347,9 +343,8 @@ func compareOrder(a, b *int) int {
 	return cmp.Compare(*cmp.Or(a, last), *cmp.Or(b, last))
 }
 
-// compareSubjects orders texts that contain numbers by the size of the numbers. Numbers are
-// hexadecimal, as in a PCI address: "0000:3b:00.0" comes before
-// "10000:01:00.0", "node2" before "node10".
+// compareSubjects orders texts that contain numbers by the size of the numbers. Numbers are hexadecimal, as in a PCI
+// address: "0000:3b:00.0" comes before "10000:01:00.0", "node2" before "node10".
 func compareSubjects(a, b string) int {
 	return cmp.Or(cmp.Compare(padded(a), padded(b)), cmp.Compare(a, b))
 }

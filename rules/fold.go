@@ -29,17 +29,14 @@ func fold(findings []Finding, all []Rule) []Finding {
 	return findings
 }
 
-// underCauses puts each finding that is a consequence of another under that finding, and
-// returns the causes.
+// underCauses puts each finding that is a consequence of another under that finding, and returns the causes.
 //
-// A finding is a consequence when the other's rule explains its rule, directly or through
-// other rules, and the two share a GPU. A rule that judges only texts, which are always
-// read whole, is in between only with a finding of its own. A finding that names no
-// GPU concerns the whole host and shares all GPUs. It is one as well when its rule has
-// own_log and the other quotes a cause from the log of the probe's library. If several could be its
-// cause, it goes under the one that ranks highest. A cause is as severe as the
-// worst of its consequences, and confirmed if one of them is: what was
-// measured there is an effect of the cause.
+// A finding is a consequence when the other's rule explains its rule, directly or through other rules, and the two
+// share a GPU. A rule that judges only texts, which are always read whole, is in between only with a finding of its
+// own. A finding that names no GPU concerns the whole host and shares all GPUs. It is one as well when its rule has
+// own_log and the other quotes a cause from the log of the probe's library. If several could be its cause, it goes
+// under the one that ranks highest. A cause is as severe as the worst of its consequences, and confirmed if one of them
+// is: what was measured there is an effect of the cause.
 func underCauses(findings []Finding, rules map[string]Rule) []Finding {
 	effects := make([][]string, len(findings)) // Of the rule of each, and of its kind.
 	for i, f := range findings {
@@ -106,9 +103,8 @@ func (f *Finding) sharesGPU(other *Finding) bool {
 		slices.ContainsFunc(f.Affects, func(gpu string) bool { return slices.Contains(other.Affects, gpu) })
 }
 
-// foldSameFault puts findings on the same fault under one of them: under the
-// one of the rule that the cause is named after or, of one rule, the one that names
-// the GPU; else under the one that ranks highest.
+// foldSameFault puts findings on the same fault under one of them: under the one of the rule that the cause is named
+// after or, of one rule, the one that names the GPU; else under the one that ranks highest.
 func foldSameFault(causes []Finding, _ map[string]Rule) []Finding {
 	slices.SortStableFunc(causes, func(a, b Finding) int { return cmp.Compare(standing(a), standing(b)) })
 	var kept []Finding
@@ -159,14 +155,12 @@ func standing(f Finding) int {
 	return s
 }
 
-// noCause is the cause of findings without a named cause: that two rules
-// share it does not make their findings one.
+// noCause is the cause of findings without a named cause: that two rules share it does not make their findings one.
 const noCause = "other"
 
-// sameFault reports whether two findings of one cause are about the same fault. Those of
-// one rule do where it says so (the param "fault") or where one names the only GPU
-// at fault and the other none, as a program that does not know which it was. Those of
-// two rules do where they concern the same GPUs, or rest on the same evidence.
+// sameFault reports whether two findings of one cause are about the same fault. Those of one rule do where it says so
+// (the param "fault") or where one names the only GPU at fault and the other none, as a program that does not know
+// which it was. Those of two rules do where they concern the same GPUs, or rest on the same evidence.
 func sameFault(k, f Finding, all []Finding) bool {
 	switch {
 	case k.Cause == "" || k.Cause != f.Cause:
@@ -206,9 +200,8 @@ func joinSame(findings []Finding, _ map[string]Rule) []Finding {
 	return kept
 }
 
-// foldLastResort puts findings that only say that something failed under the finding
-// that ranks highest, if one of medium severity or above names a cause. That finding
-// is then as severe as the failure.
+// foldLastResort puts findings that only say that something failed under the finding that ranks highest, if one of
+// medium severity or above names a cause. That finding is then as severe as the failure.
 func foldLastResort(causes []Finding, rules map[string]Rule) []Finding {
 	kept := slices.DeleteFunc(slices.Clone(causes), func(f Finding) bool { return rules[f.Rule].LastResort })
 	folded := slices.DeleteFunc(slices.Clone(causes), func(f Finding) bool { return !rules[f.Rule].LastResort })

@@ -35,8 +35,7 @@ const (
 	libPackage   = "gpudoctor.lib."
 )
 
-// Limits on what is read from a folder: the built-in rules have 730 KiB in 61 files, the largest
-// 41 KiB.
+// Limits on what is read from a folder: the built-in rules have 730 KiB in 61 files, the largest 41 KiB.
 const (
 	maxPolicyBytes = 256 << 10 // Of one file.
 	maxPolicyTotal = 2 << 20
@@ -66,8 +65,7 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s: %s", p.File, reason)
 }
 
-// firstLine returns a message's first line, without the colon that announced
-// the others.
+// firstLine returns a message's first line, without the colon that announced the others.
 func firstLine(message string) string {
 	line, _, _ := strings.Cut(message, "\n")
 	return strings.TrimRight(line, ": ")
@@ -97,11 +95,9 @@ func Load() (*Set, error) {
 	return &Set{rules: slices.Clone(l.rules), builtin: l, conditions: l.conditions, kept: &l.kept, limits: usual}, nil
 }
 
-// LoadWith returns the built-in rules and the user's own in the folder
-// dir, which are held to the same contract: *.rego files, in folders of any
-// depth, one rule or library package a file. They are compiled and checked
-// against the schema of the facts at once. The error joins one *Problem for
-// each fault.
+// LoadWith returns the built-in rules and the user's own in the folder dir, which are held to the same contract: *.rego
+// files, in folders of any depth, one rule or library package a file. They are compiled and checked against the schema
+// of the facts at once. The error joins one *Problem for each fault.
 func LoadWith(dir string) (*Set, error) {
 	builtin, err := regoFiles(Files)
 	if err != nil {
@@ -142,8 +138,7 @@ func aRule(name string) bool {
 	return path.Ext(name) == ".rego" && !strings.HasSuffix(name, "_test.rego")
 }
 
-// ReadPolicyFolder reads the wanted files in the user's folder dir, by their path with
-// that of the folder.
+// ReadPolicyFolder reads the wanted files in the user's folder dir, by their path with that of the folder.
 func ReadPolicyFolder(dir string, wanted func(name string) bool) (map[string][]byte, error) {
 	files, err := ReadPolicy(os.DirFS(dir), wanted)
 	if err != nil {
@@ -156,9 +151,8 @@ func ReadPolicyFolder(dir string, wanted func(name string) bool) (map[string][]b
 	return paths, nil
 }
 
-// ReadPolicy reads the wanted files below fsys, by path. Hidden files and
-// folders are left out; a file that is too large or not a regular file is an
-// error, and so are too many of them.
+// ReadPolicy reads the wanted files below fsys, by path. Hidden files and folders are left out; a file that is too
+// large or not a regular file is an error, and so are too many of them.
 func ReadPolicy(fsys fs.FS, wanted func(name string) bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	total := 0
@@ -280,8 +274,7 @@ func sortKeys(m *ast.Module) {
 	})
 }
 
-// problems turns OPA's errors, which span several lines, into one Problem
-// each.
+// problems turns OPA's errors, which span several lines, into one Problem each.
 func problems(name string, err error) []error {
 	var list ast.Errors
 	var one *ast.Error
@@ -306,8 +299,7 @@ func problems(name string, err error) []error {
 	return out
 }
 
-// hintFor says how to fix one of OPA's errors, if that is
-// known.
+// hintFor says how to fix one of OPA's errors, if that is known.
 func hintFor(e *ast.Error) string {
 	switch {
 	case e.Code == ast.TypeErr && strings.Contains(e.Message, "undefined ref: input"):
@@ -329,9 +321,8 @@ var refusedFunctions = []string{
 	"regex.template_match", "rego.parse_module", "strings.render_template", "strings.replace_n", "units.parse_bytes", "yaml.",
 }
 
-// capabilities are those of OPA without the functions whose answer does not
-// follow from the facts (network, time, random numbers, what OPA knows of the
-// machine): a rule must give the same answer anywhere and at any time.
+// capabilities are those of OPA without the functions whose answer does not follow from the facts (network, time,
+// random numbers, what OPA knows of the machine): a rule must give the same answer anywhere and at any time.
 var capabilities = sync.OnceValue(func() *ast.Capabilities {
 	c := ast.CapabilitiesForThisVersion()
 	c.Builtins = slices.DeleteFunc(slices.Clone(c.Builtins), func(b *ast.Builtin) bool {

@@ -60,12 +60,10 @@ func hasRows(rule string) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(message.Templates())), func(v *message.Template) bool { return v.Rule == rule })
 }
 
-// entry is the subject of a template: a message of a log, or an event of the kernel
-// log, which is treated like one.
+// entry is the subject of a template: a message of a log, or an event of the kernel log, which is treated like one.
 type entry struct {
 	*facts.Message
-	// event is the kind of the event, and log the source of the kernel log; empty for
-	// a message.
+	// event is the kind of the event, and log the source of the kernel log; empty for a message.
 	event, log string
 }
 
@@ -135,8 +133,7 @@ func (h byRow) templates() map[string]*message.Template {
 	return all
 }
 
-// conditionRules are the files of the conditions on which the templates depend that may be
-// reported.
+// conditionRules are the files of the conditions on which the templates depend that may be reported.
 func (s *Set) conditionRules(h byRow) []Rule {
 	files := map[string]bool{}
 	for _, v := range h.templates() {

@@ -24,8 +24,7 @@ var (
 // Rank is 0 for the worst severity, and increases by one for each less severe one.
 func (s Severity) Rank() int { return rank(severities, s) }
 
-// Rank is 0 for the surest confidence, and increases by one for each less
-// sure one.
+// Rank is 0 for the surest confidence, and increases by one for each less sure one.
 func (c Confidence) Rank() int { return rank(confidences, c) }
 
 func (c Confidence) compare(other Confidence) int { return cmp.Compare(c.Rank(), other.Rank()) }
@@ -150,8 +149,7 @@ func words[T ~string](faults *faultsOf, key string, all []T, given ...T) {
 // answers are the sets that a rule's package defines.
 var answers = []string{"findings", "missing", "asks", "not_applicable"}
 
-// partialSets checks that the answers of the package are sets, which are defined
-// (possibly empty) for any facts.
+// partialSets checks that the answers of the package are sets, which are defined (possibly empty) for any facts.
 func partialSets(faults *faultsOf, m *ast.Module) {
 	found := false
 	for _, rule := range m.Rules {
@@ -181,10 +179,9 @@ func packageAnnotations(m *ast.Module) *ast.Annotations {
 	return nil
 }
 
-// lint rejects "not input...": a missing fact is not a fact that is
-// false. Only missing, asks and not_applicable may ask whether a fact exists. A
-// comparison, as in not input.x == "y", is allowed: it states
-// explicitly that everything but y counts.
+// lint rejects "not input...": a missing fact is not a fact that is false. Only missing, asks and not_applicable may
+// ask whether a fact exists. A comparison, as in not input.x == "y", is allowed: it states explicitly that everything
+// but y counts.
 func lint(faults *faultsOf, m *ast.Module) {
 	for _, rule := range m.Rules {
 		if name := rule.Head.Name.String(); name != "findings" && slices.Contains(answers, name) {

@@ -16,9 +16,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// Need is what a rule must know before it may pass: one of several facts, each
-// the path of a fact ("links.pairs", "gpus.devices[].ecc") or a condition by
-// name ("job-connected"). A path with [] asks for it in at least one element.
+// Need is what a rule must know before it may pass: one of several facts, each the path of a fact ("links.pairs",
+// "gpus.devices[].ecc") or a condition by name ("job-connected"). A path with [] asks for it in at least one element.
 type Need []string
 
 // condition is something that a rule may need and that no single path expresses.
@@ -74,8 +73,7 @@ func toldOfJob(f *facts.Facts) bool {
 	return f.Logs != nil && len(f.Logs.Communicators) > 0 && !cut(f) && (connected(f.Logs) || complains(f.Logs))
 }
 
-// tried reports whether copies between GPUs were tried, with a known outcome for each
-// and what good requires.
+// tried reports whether copies between GPUs were tried, with a known outcome for each and what good requires.
 func tried(r *probe.Report, good func(probe.Transfer) bool) bool {
 	if r == nil {
 		return false
@@ -100,11 +98,10 @@ func cut(f *facts.Facts) bool {
 		slices.ContainsFunc(f.Texts, func(t facts.Text) bool { return t.Unread != "" || len(t.Kinds) > 0 && t.Problem != "" })
 }
 
-// connected reports whether the log of a job shows that its ranks reached each
-// other: every communicator that was started was completed ("Init COMPLETE" of NCCL,
-// src/init.cc, ncclCommInitRankFunc), and channels were opened ("via P2P/IPC",
-// "via NET/IB/0"; src/transport/*.cc), between hosts over a network. What a log
-// says before that does not show what would have failed after it.
+// connected reports whether the log of a job shows that its ranks reached each other: every communicator that was
+// started was completed ("Init COMPLETE" of NCCL, src/init.cc, ncclCommInitRankFunc), and channels were opened ("via
+// P2P/IPC", "via NET/IB/0"; src/transport/*.cc), between hosts over a network. What a log says before that does not
+// show what would have failed after it.
 func connected(l *facts.LogFacts) bool {
 	if l == nil || len(l.Communicators) == 0 {
 		return false
@@ -209,8 +206,7 @@ func met(need string, f *facts.Facts, input ast.Value) bool {
 // keysOf lists the keys of a path; "[]" stands for the elements of a list.
 func keysOf(path string) []string { return strings.Split(strings.ReplaceAll(path, "[]", ".[]"), ".") }
 
-// known reports whether a value holds something at a path. An empty list is
-// known, an empty text is not.
+// known reports whether a value holds something at a path. An empty list is known, an empty text is not.
 func known(v ast.Value, path []string) bool {
 	if len(path) == 0 {
 		return v.Compare(ast.String("")) != 0
@@ -251,9 +247,8 @@ func strangeNeeds(faults *faultsOf, rules []Rule, modules map[string]*ast.Module
 	}
 }
 
-// alwaysKnown reports whether a path leads to a number or truth value that is written
-// wherever what holds it is, 0 or false where it was not read, and gives the path of what
-// holds it.
+// alwaysKnown reports whether a path leads to a number or truth value that is written wherever what holds it is, 0 or
+// false where it was not read, and gives the path of what holds it.
 func alwaysKnown(schema map[string]any, need string) (whole string, always bool) {
 	path := keysOf(need)
 	last := len(path) - 1

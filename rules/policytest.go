@@ -24,13 +24,11 @@ type PolicyTest struct {
 // testPrefix begins the name of each rule that is a test.
 const testPrefix = "test_"
 
-// TestPolicy runs the Rego tests (*_test.rego) in the user's folder dir against the set,
-// which LoadWith read from it. Each test has the bounds of a rule. Tests may call what rules
-// may: not the network, the clock or the environment. The error joins one *Problem for each
-// fault of a file.
+// TestPolicy runs the Rego tests (*_test.rego) in the user's folder dir against the set, which LoadWith read from it.
+// Each test has the bounds of a rule. Tests may call what rules may: not the network, the clock or the environment. The
+// error joins one *Problem for each fault of a file.
 //
-// OPA's package tester does the same; with it, the program also holds WebAssembly and
-// Protocol Buffers, which are 5 MB.
+// OPA's package tester does the same; with it, the program also holds WebAssembly and Protocol Buffers, which are 5 MB.
 func (s *Set) TestPolicy(ctx context.Context, dir string) ([]PolicyTest, error) {
 	files, err := ReadPolicyFolder(dir, func(name string) bool { return strings.HasSuffix(name, "_test.rego") })
 	if err != nil {

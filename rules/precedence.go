@@ -20,8 +20,7 @@ import (
 // key names the kind of a finding: "rule/id".
 func (f Finding) key() string { return f.Rule + "/" + f.ID }
 
-// explanation is an entry of explains, read: what explains what. Both are "rule" or
-// "rule/id".
+// explanation is an entry of explains, read: what explains what. Both are "rule" or "rule/id".
 type explanation struct{ cause, effect string }
 
 // explanations reads the entries of a rule's explains.
@@ -127,8 +126,7 @@ func foremostKinds(rules []Rule, answers map[string]reading) []Finding {
 	return all
 }
 
-// foremostKind leaves out the findings whose kind comes after that of another one in
-// a list of the rule's first_of.
+// foremostKind leaves out the findings whose kind comes after that of another one in a list of the rule's first_of.
 func (r Rule) foremostKind(findings []Finding) []Finding {
 	late := map[string]bool{}
 	for _, kinds := range r.firstOf() {

@@ -24,9 +24,8 @@ func (p *program) prepare(body ast.Body) query {
 
 // evaluate evaluates a query against the input, which may be nil, and returns its results.
 //
-// It does what OPA's package rego does for a query that is already parsed. That
-// package also links the compiler to WebAssembly, bundles and Protocol Buffers,
-// which make the program 5 MB larger.
+// It does what OPA's package rego does for a query that is already parsed. That package also links the compiler to
+// WebAssembly, bundles and Protocol Buffers, which make the program 5 MB larger.
 func (p *program) evaluate(ctx context.Context, query query, input ast.Value, tracers ...topdown.QueryTracer) ([]topdown.QueryResult, error) {
 	if query.err != nil {
 		return nil, fmt.Errorf("prepare the rules: %w", query.err)

@@ -1,6 +1,5 @@
-// Package rules judges facts. Each rule is one Rego file with everything about
-// it in its metadata. This package embeds them, compiles them once, evaluates
-// them in one query, and turns what they return into findings.
+// Package rules judges facts. Each rule is one Rego file with everything about it in its metadata. This package embeds
+// them, compiles them once, evaluates them in one query, and turns what they return into findings.
 package rules
 
 import (
@@ -17,8 +16,7 @@ type Severity string
 const (
 	// Critical means that communication fails or data is corrupted.
 	Critical Severity = "critical"
-	// High means that communication fails in likely conditions, or that more than half
-	// of the bandwidth is lost.
+	// High means that communication fails in likely conditions, or that more than half of the bandwidth is lost.
 	High Severity = "high"
 	// Medium means that a noticeable part of the bandwidth is lost, or that communication fails in
 	// less likely conditions.
@@ -34,8 +32,7 @@ type Confidence string
 
 // The confidences, from the surest.
 const (
-	// Confirmed means that the probe measured it or a program's own message
-	// says it.
+	// Confirmed means that the probe measured it or a program's own message says it.
 	Confirmed Confidence = "confirmed"
 	// Likely means that the facts imply it.
 	Likely Confidence = "likely"
@@ -68,8 +65,7 @@ type Rule struct {
 	// Title and Description are for people.
 	Title       string `json:"title"`
 	Description string `json:"description"`
-	// Severity and Confidence are those of its findings, unless a finding
-	// states another.
+	// Severity and Confidence are those of its findings, unless a finding states another.
 	Severity   Severity   `json:"severity"`
 	Confidence Confidence `json:"confidence"`
 	// Remedies are the ids of what cures it, the best first.
@@ -79,8 +75,7 @@ type Rule struct {
 	// Explains are the rules whose findings are consequences of this rule's findings: "rule",
 	// "rule/id", or "own id > rule/id".
 	Explains []string `json:"explains,omitempty"`
-	// FirstOf are ids of findings: of those that hold, only the findings of the first
-	// are reported.
+	// FirstOf are ids of findings: of those that hold, only the findings of the first are reported.
 	FirstOf []string `json:"first_of,omitempty"`
 	// LastResort is true for a rule that says only that something failed: it
 	// is a consequence of whatever else was found.
@@ -100,8 +95,7 @@ type Rule struct {
 	Unexplained bool `json:"unexplained,omitempty"`
 	// Areas are the parts of the machine that it judges.
 	Areas []Area `json:"areas"`
-	// Profiles are those in which it is judged; training and image unless its
-	// metadata names others.
+	// Profiles are those in which it is judged; training and image unless its metadata names others.
 	Profiles []Profile `json:"profiles,omitempty"`
 	// Links are sources.
 	Links []Link `json:"links"`
@@ -120,8 +114,7 @@ type Link struct {
 // Finding is a fault that a rule found.
 type Finding struct {
 	Rule string `json:"rule"`
-	// ID is the kind of the finding among those of its rule, if the rule distinguishes
-	// them.
+	// ID is the kind of the finding among those of its rule, if the rule distinguishes them.
 	ID         string     `json:"-"`
 	Cause      string     `json:"cause"`
 	Severity   Severity   `json:"severity"`
@@ -132,14 +125,11 @@ type Finding struct {
 	// Symptom is true if the finding reports a failure and not what causes it.
 	Symptom bool   `json:"-"`
 	Title   string `json:"title"`
-	// Subject is what it is about: a PCI address, a pair "a -> b", a
-	// variable, "host".
+	// Subject is what it is about: a PCI address, a pair "a -> b", a variable, "host".
 	Subject string `json:"subject"`
-	// Object is the job, container or service that the finding is about, where files that describe
-	// several are judged.
+	// Object is the job, container or service that the finding is about, where files that describe several are judged.
 	Object *Object `json:"object,omitempty"`
-	// Affects are the PCI addresses of the affected GPUs; empty
-	// means the whole host.
+	// Affects are the PCI addresses of the affected GPUs; empty means the whole host.
 	Affects []string `json:"affects,omitempty"`
 	// Nodes are the nodes of a fleet that it is about.
 	Nodes []string `json:"-"`
@@ -147,11 +137,9 @@ type Finding struct {
 	Message string `json:"message"`
 	// Evidence is what led to it.
 	Evidence []Evidence `json:"evidence"`
-	// Steps are what to look at, in order, if several causes are possible
-	// and the facts do not decide.
+	// Steps are what to look at, in order, if several causes are possible and the facts do not decide.
 	Steps []Step `json:"steps,omitempty"`
-	// Candidates are the possible causes of a finding that does not prove one, the
-	// likeliest first.
+	// Candidates are the possible causes of a finding that does not prove one, the likeliest first.
 	Candidates []Candidate `json:"candidates,omitempty"`
 	// Explains are the findings that are consequences of this one.
 	Explains []Finding `json:"explains,omitempty"`
@@ -159,15 +147,12 @@ type Finding struct {
 	Remedies []string `json:"remedies"`
 	// Params fill the templates of the remedies: "bridges", "variable", ...
 	Params map[string]any `json:"params,omitempty"`
-	// AccountsFor are the transfers that it reports on, if it judges single
-	// ones.
+	// AccountsFor are the transfers that it reports on, if it judges single ones.
 	AccountsFor []Account `json:"-"`
-	// Order is the index of the message that led to it among all messages of
-	// the logs: of findings that are equally severe and sure, what was said
-	// first comes first. nil if no log led to it.
+	// Order is the index of the message that led to it among all messages of the logs: of findings that are equally
+	// severe and sure, what was said first comes first. nil if no log led to it.
 	Order *int `json:"-"`
-	// OwnLog is true if its evidence is a message, from the log of the probe's own library, that
-	// states a cause.
+	// OwnLog is true if its evidence is a message, from the log of the probe's own library, that states a cause.
 	OwnLog bool `json:"-"`
 	// Past is true if all trouble that it rests on is past.
 	Past bool `json:"-"`
@@ -178,8 +163,7 @@ type Object struct {
 	File string `json:"file"`
 	// Line is where it begins.
 	Line int `json:"line"`
-	// Name is what declares it, from the outside inwards: "Job/train/main", "service/web"; empty for a
-	// script.
+	// Name is what declares it, from the outside inwards: "Job/train/main", "service/web"; empty for a script.
 	Name string `json:"name,omitempty"`
 }
 
@@ -260,8 +244,7 @@ type Skipped struct {
 
 // Missing is one thing that a rule lacked.
 type Missing struct {
-	// Fact is the path of the fact that it needs: "pci.devices[].acs". It is
-	// empty if the rule named no fact.
+	// Fact is the path of the fact that it needs: "pci.devices[].acs". It is empty if the rule named no fact.
 	Fact string `json:"fact,omitempty"`
 	// Reason is why the fact is not known, as the facts state it.
 	Reason string `json:"reason,omitempty"`
@@ -285,20 +268,17 @@ func (m Missing) String() string {
 	return m.Fact + ": " + said
 }
 
-// Short is why the rule could not be judged, as briefly as possible:
-// the reason of the facts, or else the rule's words.
+// Short is why the rule could not be judged, as briefly as possible: the reason of the facts, or else the rule's words.
 func (m Missing) Short() string { return cmp.Or(m.Reason, m.Words, m.Fact+" is not known") }
 
 // Result is what the rules say about one machine.
 type Result struct {
-	// Findings are the causes, consequences folded under them, the worst
-	// first.
+	// Findings are the causes, consequences folded under them, the worst first.
 	Findings []Finding
 	// Passed are the rules that found nothing wrong.
 	Passed []string
 	// Skipped are the rules that could not be judged.
 	Skipped []Skipped
-	// NotApplicable are the rules that have nothing to judge here, with the
-	// reason.
+	// NotApplicable are the rules that have nothing to judge here, with the reason.
 	NotApplicable map[string]string
 }

@@ -80,8 +80,7 @@ func storeOf(names []string) storage.Store {
 	return inmem.NewFromASTObject(root)
 }
 
-// importedTables are the tables that modules import, the way to read them in the
-// built-in rules.
+// importedTables are the tables that modules import, the way to read them in the built-in rules.
 func importedTables(modules map[string]*ast.Module) []string {
 	found := map[string]bool{}
 	for _, m := range modules {

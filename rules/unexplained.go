@@ -42,9 +42,8 @@ func accounts(findings []Finding) (failed, slow map[Account]bool) {
 	return failed, slow
 }
 
-// citedBy are the parts of the probe's report in the evidence:
-// "transfers.devices[0000:06:00.0].outcome" and "transfers.error_code". The lists
-// are no parts: what they hold is.
+// citedBy are the parts of the probe's report in the evidence: "transfers.devices[0000:06:00.0].outcome" and
+// "transfers.error_code". The lists are no parts: what they hold is.
 func citedBy(evidence []Evidence) []Account {
 	var all []Account
 	for _, e := range evidence {

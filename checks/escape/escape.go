@@ -36,8 +36,7 @@ func JSON(raw []byte) []byte {
 	return out
 }
 
-// Printable returns at most limit bytes of s, with control characters and bytes that are not UTF-8 written as
-// escapes.
+// Printable returns at most limit bytes of s, with control characters and bytes that are not UTF-8 written as escapes.
 func Printable(s string, limit int) string {
 	if len(s) <= limit && utf8.ValidString(s) && !strings.ContainsFunc(s, unsafeRune) {
 		return s

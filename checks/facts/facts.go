@@ -8,17 +8,15 @@ import "github.com/gpudoctor/gpudoctor/checks/probe"
 // changes its meaning or goes away; a new optional field does not change it.
 const FactsSchema = "gpudoctor.facts/v1"
 
-// Facts is what is known about one machine: one document, with a section for each
-// check. A section that is nil was not read, and Unknown says why. Inside a
-// section a pointer that is nil, or a list that is nil, is not known: a
-// missing fact is never a false fact. Field names include the units. GPUs and
-// NICs are identified by their PCI address ("0000:3b:00.0", lower case).
+// Facts is what is known about one machine: one document, with a section for each check. A section that is nil was not
+// read, and Unknown says why. Inside a section a pointer that is nil, or a list that is nil, is not known: a missing
+// fact is never a false fact. Field names include the units. GPUs and NICs are identified by their PCI address
+// ("0000:3b:00.0", lower case).
 type Facts struct {
 	// Schema is always FactsSchema.
 	Schema string `json:"schema"`
-	// Profile is what the facts are judged for, "training" or "image".
-	// It is not a fact: gpudoctor sets it for the rules, and a document that was
-	// gathered has none.
+	// Profile is what the facts are judged for, "training" or "image". It is not a fact: gpudoctor sets it for the
+	// rules, and a document that was gathered has none.
 	Profile   string          `json:"profile,omitempty"`
 	Host      *HostFacts      `json:"host,omitempty"`
 	PCI       *PCIFacts       `json:"pci,omitempty"`
@@ -52,8 +50,7 @@ type Facts struct {
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 	// Fleet is what the reports of many nodes say; a machine has none.
 	Fleet *FleetFacts `json:"fleet,omitempty"`
-	// Texts are the texts that were examined, and Origins says which line of
-	// which text a fact comes from.
+	// Texts are the texts that were examined, and Origins says which line of which text a fact comes from.
 	Texts   []Text   `json:"texts,omitempty"`
 	Origins []Origin `json:"origins,omitempty"`
 	// Unknown lists what could not be read, in order of section and fact.
@@ -64,8 +61,7 @@ type Facts struct {
 type Unknown struct {
 	// Section is the section of the facts that lacks it: "pci".
 	Section string `json:"section"`
-	// Fact is the path inside the section, or empty for the whole section:
-	// "devices.acs".
+	// Fact is the path inside the section, or empty for the whole section: "devices.acs".
 	Fact string `json:"fact,omitempty"`
 	// Reason says in words why: "config space beyond 64 bytes needs root".
 	Reason string `json:"reason"`
@@ -125,8 +121,7 @@ type Virtualization struct {
 	// Kind is "none", "kvm", "vmware", "hyperv", "xen", "firecracker",
 	// "gvisor", "wsl", "other". "none" requires evidence.
 	Kind string `json:"kind"`
-	// Guest is true in a virtual machine, and under gVisor, whose kernel is
-	// also not the one that drives the devices.
+	// Guest is true in a virtual machine, and under gVisor, whose kernel is also not the one that drives the devices.
 	Guest bool `json:"guest"`
 	// PassthroughHost is true when a device here is bound to vfio-pci or a
 	// vendor's vGPU manager: this kernel gives devices to guests.
@@ -149,8 +144,7 @@ type CPU struct {
 type PCIFacts struct {
 	// Devices are all functions of /sys/bus/pci/devices, by address.
 	Devices []PCIDevice `json:"devices"`
-	// Partial is true when a text showed some of the functions only: one
-	// that is not listed may still exist.
+	// Partial is true when a text showed some of the functions only: one that is not listed may still exist.
 	Partial bool `json:"partial,omitempty"`
 	// UnnamedACS are ACS controls that a text shows without naming the function
 	// ("lspci -vvv | grep ACSCtl"). Equal ones in a text are counted.
@@ -185,15 +179,12 @@ type PCIDevice struct {
 	// Vendor and Device are the ids as "0x10de", from vendor and device.
 	Vendor string `json:"vendor"`
 	Device string `json:"device"`
-	// Kind is the kind of device by its class code: "gpu", "nic",
-	// "nvswitch", "bridge", "host-bridge", "nvme", "audio", "display" (a
-	// console or graphics inside the processor), "other"; empty if the
-	// class is not known.
+	// Kind is the kind of device by its class code: "gpu", "nic", "nvswitch", "bridge", "host-bridge", "nvme", "audio",
+	// "display" (a console or graphics inside the processor), "other"; empty if the class is not known.
 	Kind string `json:"kind"`
 	// Driver is the name of the bound driver, from the link driver.
 	Driver string `json:"driver,omitempty"`
-	// NUMANode is from numa_node; nil if the firmware gives none, or if it is not
-	// known.
+	// NUMANode is from numa_node; nil if the firmware gives none, or if it is not known.
 	NUMANode *int `json:"numa_node,omitempty"`
 	// NoNUMANode is true if the firmware assigns none: numa_node is -1.
 	NoNUMANode bool `json:"no_numa_node,omitempty"`
@@ -201,8 +192,7 @@ type PCIDevice struct {
 	IOMMUGroup *int `json:"iommu_group,omitempty"`
 	// RootBus is the first component of the real path: "pci0000:00".
 	RootBus string `json:"root_bus,omitempty"`
-	// Ancestors are the bridges above, the root port first, from the real
-	// path of the device.
+	// Ancestors are the bridges above, the root port first, from the real path of the device.
 	Ancestors []string `json:"ancestors,omitempty"`
 	// Virtual is true for an SR-IOV virtual function (link physfn).
 	Virtual bool `json:"virtual,omitempty"`
@@ -210,16 +200,14 @@ type PCIDevice struct {
 	// OffBus is true when config space reads as all ones: the device has
 	// fallen off the bus or has no power. Its ids are those that the kernel remembers.
 	OffBus bool `json:"off_bus,omitempty"`
-	// PortType is the PCIe capability's port type: "endpoint",
-	// "legacy-endpoint", "root-port", "upstream-port", "downstream-port",
-	// "pcie-to-pci", "pci-to-pcie", "integrated-endpoint", "event-collector".
-	// It, the link, the BARs and the capabilities are read for GPUs, NICs, NVSwitches, NVMe drives and bridges only.
+	// PortType is the PCIe capability's port type: "endpoint", "legacy-endpoint", "root-port", "upstream-port",
+	// "downstream-port", "pcie-to-pci", "pci-to-pcie", "integrated-endpoint", "event-collector". It, the link, the BARs
+	// and the capabilities are read for GPUs, NICs, NVSwitches, NVMe drives and bridges only.
 	PortType string `json:"port_type,omitempty"`
 	// Link is the PCIe link at this function, its current and its maximum rate.
 	Link *PCIeLink `json:"link,omitempty"`
-	// Extended is true when the whole list of extended capabilities was
-	// read and a hypervisor hides none of them, so that a capability that is missing is
-	// really missing.
+	// Extended is true when the whole list of extended capabilities was read and a hypervisor hides none of them, so
+	// that a capability that is missing is really missing.
 	Extended bool `json:"extended"`
 	// ACS is the Access Control Services capability (0x000d).
 	ACS *ACS `json:"acs,omitempty"`
@@ -231,15 +219,12 @@ type PCIDevice struct {
 	BARs []BAR `json:"bars,omitempty"`
 }
 
-// PCIeLink is one PCIe link as the function at its lower end, or the port at
-// its upper end, reports it.
+// PCIeLink is one PCIe link as the function at its lower end, or the port at its upper end, reports it.
 type PCIeLink struct {
-	// SpeedGTs and Width are the negotiated ones (Link Status). An idle GPU
-	// may show 2.5 and be healthy.
+	// SpeedGTs and Width are the negotiated ones (Link Status). An idle GPU may show 2.5 and be healthy.
 	SpeedGTs float64 `json:"speed_gts,omitempty"`
 	Width    int     `json:"width,omitempty"`
-	// MaxSpeedGTs and MaxWidth are what the function can do (Link
-	// Capabilities).
+	// MaxSpeedGTs and MaxWidth are what the function can do (Link Capabilities).
 	MaxSpeedGTs float64 `json:"max_speed_gts,omitempty"`
 	MaxWidth    int     `json:"max_width,omitempty"`
 	// Source is "config" or "sysfs", or the text that shows it, with the line.
@@ -289,18 +274,15 @@ type IOMMUFacts struct {
 	Vendor string `json:"vendor,omitempty"`
 	// Groups are those of /sys/kernel/iommu_groups.
 	Groups []IOMMUGroup `json:"groups"`
-	// Mode is "off" (no unit and no group), "passthrough" (every group of a
-	// GPU or NIC, or every group if there is neither, is identity),
-	// "translated" (none is) or "mixed"; empty when it is not known. A GPU
-	// or NIC that is in no group counts as identity.
+	// Mode is "off" (no unit and no group), "passthrough" (every group of a GPU or NIC, or every group if there is
+	// neither, is identity), "translated" (none is) or "mixed"; empty when it is not known. A GPU or NIC that is in no
+	// group counts as identity.
 	Mode string `json:"mode,omitempty"`
-	// DefaultDomain is the type that the kernel gives to a group by default,
-	// "translated" or "passthrough", from the kernel
-	// log: the groups themselves may differ, and it is also stated when there is no
-	// IOMMU. Only texts state it; empty is not known.
+	// DefaultDomain is the type that the kernel gives to a group by default, "translated" or "passthrough", from the
+	// kernel log: the groups themselves may differ, and it is also stated when there is no IOMMU. Only texts state it;
+	// empty is not known.
 	DefaultDomain string `json:"default_domain,omitempty"`
-	// CommandLine are the kernel parameters that affect it. They say what
-	// was requested, not what is in force.
+	// CommandLine are the kernel parameters that affect it. They say what was requested, not what is in force.
 	CommandLine []string `json:"command_line,omitempty"`
 }
 
@@ -317,8 +299,7 @@ type IOMMUGroup struct {
 // NUMAFacts is the memory topology.
 type NUMAFacts struct {
 	Nodes []NUMANode `json:"nodes"`
-	// Balancing is /proc/sys/kernel/numa_balancing: 0 off, 1 normal, 2
-	// memory tiering; nil when not shown.
+	// Balancing is /proc/sys/kernel/numa_balancing: 0 off, 1 normal, 2 memory tiering; nil when not shown.
 	Balancing *int `json:"balancing,omitempty"`
 	// AllowedCPUs are those that this process may use, from Cpus_allowed_list of /proc/self/status.
 	AllowedCPUs string `json:"allowed_cpus,omitempty"`
@@ -329,8 +310,7 @@ type NUMANode struct {
 	ID int `json:"id"`
 	// CPUs is cpulist: "0-15,64-79"; empty for a node with only memory.
 	CPUs string `json:"cpus"`
-	// AllowedCPUs counts the CPUs of this node on which this process may
-	// run; nil if the affinity is not known.
+	// AllowedCPUs counts the CPUs of this node on which this process may run; nil if the affinity is not known.
 	AllowedCPUs *int `json:"allowed_cpus,omitempty"`
 	// MemoryBytes is MemTotal of meminfo.
 	MemoryBytes int64 `json:"memory_bytes"`
@@ -340,24 +320,19 @@ type NUMANode struct {
 type GPUFacts struct {
 	// Driver is the GPU driver.
 	Driver GPUDriver `json:"driver"`
-	// Devices are the GPUs, by PCI address: all that the PCI tree or the
-	// management library shows, so that one that is missing in either is
-	// seen.
+	// Devices are the GPUs, by PCI address: all that the PCI tree or the management library shows, so that one that is
+	// missing in either is seen.
 	Devices []GPU `json:"devices"`
-	// NVSwitches counts the NVSwitches that the PCI tree shows, or that
-	// NVLinks lead to; nil when not known.
+	// NVSwitches counts the NVSwitches that the PCI tree shows, or that NVLinks lead to; nil when not known.
 	NVSwitches *int `json:"nvswitches,omitempty"`
-	// NVML says how the management library answered: "ok", "hang",
-	// "crashed", "ended" (its process, and not by the library), "not-found",
-	// "not-built", "error", "not-asked".
+	// NVML says how the management library answered: "ok", "hang", "crashed", "ended" (its process, and not by the
+	// library), "not-found", "not-built", "error", "not-asked".
 	NVML string `json:"nvml"`
 	// NVMLError is the name of the library's error code, if there is one.
 	NVMLError string `json:"nvml_error,omitempty"`
-	// P2P is what NVML reports about peer access for each pair, once; nil when
-	// it was not asked.
+	// P2P is what NVML reports about peer access for each pair, once; nil when it was not asked.
 	P2P []GPUPeer `json:"p2p"`
-	// AMD is AMD's driver and what it needs from the kernel; nil if there is
-	// neither an AMD GPU nor its driver.
+	// AMD is AMD's driver and what it needs from the kernel; nil if there is neither an AMD GPU nor its driver.
 	AMD *AMDDriver `json:"amd,omitempty"`
 }
 
@@ -384,30 +359,25 @@ func Find[T any](list []T, holds func(*T) bool) *T {
 	return nil
 }
 
-// AMDDriver is the kernel driver amdgpu, and what is needed around it. All of it
-// is read from files: see docs/amd.md.
+// AMDDriver is the kernel driver amdgpu, and what is needed around it. All of it is read from files: see docs/amd.md.
 type AMDDriver struct {
 	// Loaded is true when the module amdgpu is there (/sys/module/amdgpu).
 	Loaded *bool `json:"loaded,omitempty"`
-	// Version is that of a driver which was built beside the kernel (AMD's
-	// DKMS package); empty for the kernel's own.
+	// Version is that of a driver which was built beside the kernel (AMD's DKMS package); empty for the kernel's own.
 	Version string `json:"version,omitempty"`
 	// Parameters are those of /sys/module/amdgpu/parameters that affect
 	// communication: "pcie_p2p": "Y", "noretry": "-1".
 	Parameters map[string]string `json:"parameters,omitempty"`
-	// KernelConfig are the options that peer access and DMA-BUF need, with their
-	// values "y", "m" or "n": "CONFIG_HSA_AMD_P2P"; nil if the kernel's
-	// configuration cannot be read.
+	// KernelConfig are the options that peer access and DMA-BUF need, with their values "y", "m" or "n":
+	// "CONFIG_HSA_AMD_P2P"; nil if the kernel's configuration cannot be read.
 	KernelConfig map[string]string `json:"kernel_config,omitempty"`
-	// KFD says how the compute driver's topology (/sys/class/kfd) was found:
-	// "ok", "absent", "unreadable", "partial".
+	// KFD says how the compute driver's topology (/sys/class/kfd) was found: "ok", "absent", "unreadable", "partial".
 	KFD string `json:"kfd"`
 	// ROCm is the version of the ROCm installation, from its file .info/version.
 	ROCm string `json:"rocm,omitempty"`
 }
 
-// GPUPeer is NVML's nvmlDeviceGetP2PStatus of one pair, in the words
-// of Pair.P2P.
+// GPUPeer is NVML's nvmlDeviceGetP2PStatus of one pair, in the words of Pair.P2P.
 type GPUPeer struct {
 	// A drives the transfer, B owns the memory; both are PCI addresses.
 	A string `json:"a"`
@@ -437,25 +407,21 @@ type GPUDriver struct {
 // FabricManager is what can be seen of nvidia-fabricmanager on this machine.
 // In a virtual machine it may run on the host, so absence is not a fault.
 type FabricManager struct {
-	// Running is true when a process named nv-fabricmanager is seen in
-	// /proc; nil when other processes cannot be seen.
+	// Running is true when a process named nv-fabricmanager is seen in /proc; nil when other processes cannot be seen.
 	Running *bool `json:"running,omitempty"`
-	// Version is the installed one, from its library or binary; empty if
-	// not found.
+	// Version is the installed one, from its library or binary; empty if not found.
 	Version string `json:"version,omitempty"`
 }
 
 // GPU is one GPU, or what can be said of it.
 type GPU struct {
-	// Address is its PCI address; empty for a GPU that NVML counts and that
-	// does not answer, where it cannot be told which one that is. A GPU of
-	// which a text tells the index alone is called "GPU3".
+	// Address is its PCI address; empty for a GPU that NVML counts and that does not answer, where it cannot be told
+	// which one that is. A GPU of which a text tells the index alone is called "GPU3".
 	Address string `json:"address"`
 	// Vendor is "nvidia" or "amd".
 	Vendor string `json:"vendor"`
-	// InPCI and InNVML say who shows it. They mean something only if the
-	// PCI tree was read, and if NVML answered to the end (GPUFacts.NVML is
-	// "ok").
+	// InPCI and InNVML say who shows it. They mean something only if the PCI tree was read, and if NVML answered to the
+	// end (GPUFacts.NVML is "ok").
 	InPCI  bool `json:"in_pci"`
 	InNVML bool `json:"in_nvml"`
 	// Error is NVML's error for this GPU: "GPU_IS_LOST".
@@ -479,8 +445,7 @@ type GPU struct {
 	// MemoryBytes and MemoryUsedBytes are of the frame buffer.
 	MemoryBytes     int64  `json:"memory_bytes,omitempty"`
 	MemoryUsedBytes *int64 `json:"memory_used_bytes,omitempty"`
-	// BAR1Bytes is the window through which others reach the memory; nil on
-	// coherent platforms that have none.
+	// BAR1Bytes is the window through which others reach the memory; nil on coherent platforms that have none.
 	BAR1Bytes *int64 `json:"bar1_bytes,omitempty"`
 	// PCIe is the link as NVML sees it.
 	PCIe *GPULink `json:"pcie,omitempty"`
@@ -491,26 +456,21 @@ type GPU struct {
 	UtilizationPercent *int `json:"utilization_percent,omitempty"`
 	// Persistence is persistence mode.
 	Persistence *bool `json:"persistence,omitempty"`
-	// VirtualizationMode is "none", "passthrough", "vgpu", "host-vgpu",
-	// "host-vsga".
+	// VirtualizationMode is "none", "passthrough", "vgpu", "host-vgpu", "host-vsga".
 	VirtualizationMode string `json:"virtualization_mode,omitempty"`
 	// MIG is true when MIG mode is on now.
 	MIG *bool `json:"mig,omitempty"`
 	// ECC is the state of memory protection.
 	ECC *ECC `json:"ecc,omitempty"`
-	// RetiredPages counts the memory pages that AMD's driver took out of use;
-	// nil if no text says.
+	// RetiredPages counts the memory pages that AMD's driver took out of use; nil if no text says.
 	RetiredPages *int `json:"retired_pages,omitempty"`
-	// XGMIErrors counts errors of the GPU's xGMI links: the uncorrectable
-	// ones that amd-smi counts for the block XGMI_WAFL, or rocm-smi's status, 0
-	// none, 1 one, 2 several (rsmi_xgmi_status_t); nil if no text says.
+	// XGMIErrors counts errors of the GPU's xGMI links: the uncorrectable ones that amd-smi counts for the block
+	// XGMI_WAFL, or rocm-smi's status, 0 none, 1 one, 2 several (rsmi_xgmi_status_t); nil if no text says.
 	XGMIErrors *int `json:"xgmi_errors,omitempty"`
-	// VisibleMemoryBytes is how much of an AMD GPU's memory the processor, and
-	// thereby a peer, can reach (mem_info_vis_vram_total). Less than MemoryBytes
-	// means that the BAR is small.
+	// VisibleMemoryBytes is how much of an AMD GPU's memory the processor, and thereby a peer, can reach
+	// (mem_info_vis_vram_total). Less than MemoryBytes means that the BAR is small.
 	VisibleMemoryBytes *int64 `json:"visible_memory_bytes,omitempty"`
-	// KFD is the GPU in the topology of AMD's compute driver; nil if that does
-	// not list it.
+	// KFD is the GPU in the topology of AMD's compute driver; nil if that does not list it.
 	KFD *KFDNode `json:"kfd,omitempty"`
 	// RAS are the error counters of the blocks of an AMD GPU.
 	RAS []RASBlock `json:"ras,omitempty"`
@@ -529,8 +489,7 @@ type GPU struct {
 	Processes []GPUProcess `json:"processes"`
 }
 
-// KFDNode is a GPU, or a partition of one, in the topology of AMD's compute
-// driver (/sys/class/kfd/kfd/topology/nodes).
+// KFDNode is a GPU, or a partition of one, in the topology of AMD's compute driver (/sys/class/kfd/kfd/topology/nodes).
 type KFDNode struct {
 	// Node is its number.
 	Node int `json:"node"`
@@ -538,8 +497,7 @@ type KFDNode struct {
 	Nodes []int `json:"nodes,omitempty"`
 }
 
-// RASBlock is the error counters of one block of an AMD GPU, since the driver was
-// loaded (ras/umc_err_count).
+// RASBlock is the error counters of one block of an AMD GPU, since the driver was loaded (ras/umc_err_count).
 type RASBlock struct {
 	// Block is "umc", "gfx", "sdma", "xgmi_wafl", "pcie_bif", ...
 	Block         string `json:"block"`
@@ -555,8 +513,7 @@ type GPULink struct {
 	MaxWidth      int `json:"max_width,omitempty"`
 }
 
-// ECC is the state of memory protection. Volatile counts are since the
-// driver was loaded.
+// ECC is the state of memory protection. Volatile counts are since the driver was loaded.
 type ECC struct {
 	Enabled                bool   `json:"enabled"`
 	VolatileUncorrected    *int64 `json:"volatile_uncorrected,omitempty"`
@@ -626,8 +583,7 @@ func (l *LinkFacts) All() []Pair {
 	return l.Pairs
 }
 
-// Between returns the path between two devices, named in either order, or nil
-// if there is no path.
+// Between returns the path between two devices, named in either order, or nil if there is no path.
 func (l *LinkFacts) Between(a, b string) *Pair {
 	return Find(l.All(), func(p *Pair) bool { return p.A == a && p.B == b || p.A == b && p.B == a })
 }
@@ -642,17 +598,14 @@ type Pair struct {
 	// Path is the PCIe path as nvidia-smi names it: PIX, PXB, PHB, NODE,
 	// SYS; empty when the NUMA nodes that would decide are not known.
 	Path string `json:"path,omitempty"`
-	// Bridges are the bridges that traffic between the two crosses, from A
-	// up to the turning point and down to B. It turns at CommonBridge, or in
-	// the root complex when that is empty.
+	// Bridges are the bridges that traffic between the two crosses, from A up to the turning point and down to B. It
+	// turns at CommonBridge, or in the root complex when that is empty.
 	Bridges      []string `json:"bridges"`
 	CommonBridge string   `json:"common_bridge,omitempty"`
-	// Narrowest is the slowest PCIe link of the whole path; nil when a link
-	// of it is not known.
+	// Narrowest is the slowest PCIe link of the whole path; nil when a link of it is not known.
 	Narrowest *NarrowestLink `json:"narrowest,omitempty"`
-	// LinkType is how the two are connected according to AMD's driver or tools: "xgmi"
-	// or "pcie"; empty if neither was queried. Hops counts the links on the
-	// path, as amd-smi and rocm-smi print them.
+	// LinkType is how the two are connected according to AMD's driver or tools: "xgmi" or "pcie"; empty if neither was
+	// queried. Hops counts the links on the path, as amd-smi and rocm-smi print them.
 	LinkType string `json:"link_type,omitempty"`
 	Hops     *int   `json:"hops,omitempty"`
 	// XGMIGBps is what the xGMI links between the two carry in one direction.
@@ -660,19 +613,15 @@ type Pair struct {
 	// Accessible is what AMD's driver (p2p_links and io_links of its topology) or
 	// its tools report about peer access between the two.
 	Accessible *bool `json:"accessible,omitempty"`
-	// NVLinks counts the active NVLinks that connect the two: directly, or, on
-	// an NVSwitch fabric, those of the end that has fewer. 0 means none; nil
-	// that it is not known.
+	// NVLinks counts the active NVLinks that connect the two: directly, or, on an NVSwitch fabric, those of the end
+	// that has fewer. 0 means none; nil that it is not known.
 	NVLinks *int `json:"nvlinks,omitempty"`
 	// NVSwitch is true when those NVLinks go through NVSwitches.
 	NVSwitch bool `json:"nvswitch,omitempty"`
-	// NVLinkGBps is what those links carry in one direction, usable, not
-	// raw: links times 25 (NVLink 4) and so on.
+	// NVLinkGBps is what those links carry in one direction, usable, not raw: links times 25 (NVLink 4) and so on.
 	NVLinkGBps float64 `json:"nvlink_gbps,omitempty"`
-	// P2P is NVML's status of peer access between the two:
-	// "ok", "chipset-not-supported", "gpu-not-supported",
-	// "topology-not-supported", "disabled-by-regkey", "not-supported",
-	// "unknown".
+	// P2P is NVML's status of peer access between the two: "ok", "chipset-not-supported", "gpu-not-supported",
+	// "topology-not-supported", "disabled-by-regkey", "not-supported", "unknown".
 	P2P *P2PStatus `json:"p2p,omitempty"`
 }
 
@@ -681,24 +630,19 @@ type Pair struct {
 type NarrowestLink struct {
 	// At is the device at the lower end of that link.
 	At string `json:"at"`
-	// SpeedGTs and Width are negotiated; GBps is their rate in one
-	// direction after line encoding.
+	// SpeedGTs and Width are negotiated; GBps is their rate in one direction after line encoding.
 	SpeedGTs float64 `json:"speed_gts"`
 	Width    int     `json:"width"`
 	GBps     float64 `json:"gbps"`
-	// BestGBps is the rate of the path's narrowest link if each link ran at
-	// the best that both its ends can do. An idle GPU lowers its speed, so
-	// this is the value to compare a probe under load with, unless the
-	// width is short.
+	// BestGBps is the rate of the path's narrowest link if each link ran at the best that both its ends can do. An idle
+	// GPU lowers its speed, so this is the value to compare a probe under load with, unless the width is short.
 	BestGBps float64 `json:"best_gbps"`
 }
 
-// HostPath is the narrowest PCIe link between a GPU and its processor, at the best that both
-// ends of each link can do.
+// HostPath is the narrowest PCIe link between a GPU and its processor, at the best that both ends of each link can do.
 type HostPath struct {
 	GPU string `json:"gpu"`
-	// At is the device at the lower end of that link: the GPU itself, or the upstream port of
-	// a switch.
+	// At is the device at the lower end of that link: the GPU itself, or the upstream port of a switch.
 	At       string  `json:"at"`
 	SpeedGTs float64 `json:"speed_gts"`
 	Width    int     `json:"width"`
@@ -729,20 +673,17 @@ type ContainerFacts struct {
 	Runtime string `json:"runtime,omitempty"`
 	// Evidence lists the files and variables that show it.
 	Evidence []string `json:"evidence,omitempty"`
-	// SHM is the file system at /dev/shm; nil when it is not mounted, which
-	// SHMMounted then says.
+	// SHM is the file system at /dev/shm; nil when it is not mounted, which SHMMounted then says.
 	SHM        *FileSystem `json:"shm,omitempty"`
 	SHMMounted *bool       `json:"shm_mounted,omitempty"`
-	// MemlockSoftBytes and MemlockHardBytes are RLIMIT_MEMLOCK; -1 is
-	// unlimited.
+	// MemlockSoftBytes and MemlockHardBytes are RLIMIT_MEMLOCK; -1 is unlimited.
 	MemlockSoftBytes *int64 `json:"memlock_soft_bytes,omitempty"`
 	MemlockHardBytes *int64 `json:"memlock_hard_bytes,omitempty"`
 	// NOFILESoft is RLIMIT_NOFILE, which counts file descriptors.
 	NOFILESoft *int64 `json:"nofile_soft,omitempty"`
 	// AddressSpaceSoftBytes is RLIMIT_AS; -1 is unlimited.
 	AddressSpaceSoftBytes *int64 `json:"address_space_soft_bytes,omitempty"`
-	// Capabilities are the effective ones by name ("SYS_NICE"), from CapEff
-	// of /proc/self/status; nil when not shown.
+	// Capabilities are the effective ones by name ("SYS_NICE"), from CapEff of /proc/self/status; nil when not shown.
 	Capabilities []string `json:"capabilities"`
 	// GetMempolicy and Mlock, of one page, are the outcome of really calling
 	// them: "ok" or an errno name ("EPERM", "ENOSYS").
@@ -755,8 +696,7 @@ type ContainerFacts struct {
 	// (/sys/fs/cgroup; in version 1 memory.limit_in_bytes and memory.usage_in_bytes). Nil means that none is seen.
 	Memory *GroupMemory `json:"memory,omitempty"`
 	Tasks  *GroupTasks  `json:"tasks,omitempty"`
-	// SysMounted and PCIVisible describe /sys: PCIVisible is true when
-	// /sys/bus/pci/devices lists devices.
+	// SysMounted and PCIVisible describe /sys: PCIVisible is true when /sys/bus/pci/devices lists devices.
 	SysMounted *bool `json:"sys_mounted,omitempty"`
 	PCIVisible *bool `json:"pci_visible,omitempty"`
 	// DeviceNodes are the GPU and RDMA nodes below /dev.
@@ -764,8 +704,7 @@ type ContainerFacts struct {
 	// DriverDevices are the GPUs that the loaded kernel driver knows, from
 	// /proc/driver/nvidia/gpus: a node for each should be in /dev.
 	DriverDevices []DriverDevice `json:"driver_devices,omitempty"`
-	// PrivateIPC, PrivatePID and PrivateUser are true when the namespace is
-	// not the initial one; nil if undecided.
+	// PrivateIPC, PrivatePID and PrivateUser are true when the namespace is not the initial one; nil if undecided.
 	PrivateIPC  *bool `json:"private_ipc,omitempty"`
 	PrivatePID  *bool `json:"private_pid,omitempty"`
 	PrivateUser *bool `json:"private_user,omitempty"`
@@ -798,8 +737,7 @@ type FileSystem struct {
 // DeviceNode is a file below /dev.
 type DeviceNode struct {
 	Path string `json:"path"`
-	// Access is "rw", "r", "w" or "none": what this process may do, by
-	// access(2); empty if that could not be tried.
+	// Access is "rw", "r", "w" or "none": what this process may do, by access(2); empty if that could not be tried.
 	Access string `json:"access"`
 }
 
@@ -817,9 +755,8 @@ type DriverDevice struct {
 
 // EnvFacts is every communication variable.
 type EnvFacts struct {
-	// Variables are sorted by name, then source. A variable that is set in
-	// several places is listed several times; Effective marks the one that the
-	// library takes.
+	// Variables are sorted by name, then source. A variable that is set in several places is listed several times;
+	// Effective marks the one that the library takes.
 	Variables []Variable `json:"variables"`
 }
 
@@ -831,8 +768,7 @@ type Variable struct {
 	Source string `json:"source"`
 	// Line is the line in that file, from 1.
 	Line int `json:"line,omitempty"`
-	// Effective is true when this setting wins. NCCL lets the environment
-	// win over its files.
+	// Effective is true when this setting wins. NCCL lets the environment win over its files.
 	Effective bool `json:"effective"`
 	// Trial is true if it was set only for some of several runs of a program: somebody
 	// tested its effect. It is not in force then.
@@ -842,8 +778,7 @@ type Variable struct {
 // LibraryFacts is every GPU library that a program here could load.
 type LibraryFacts struct {
 	Files []Library `json:"files"`
-	// Packages are the Python packages of GPU libraries and PyTorch, by folder and name,
-	// where an image is judged.
+	// Packages are the Python packages of GPU libraries and PyTorch, by folder and name, where an image is judged.
 	Packages []PythonPackage `json:"packages,omitempty"`
 	// Truncated is true when a search was cut short at its bound.
 	Truncated bool `json:"truncated,omitempty"`
@@ -862,36 +797,30 @@ type PythonPackage struct {
 
 // Library is one shared library file.
 type Library struct {
-	// Kind is "libcuda", "libnvidia-ml", "libcudart", "libnccl", "librccl",
-	// "libamdhip64", "libhiprtc", "libhsa-runtime64", "libhsakmt",
-	// "libamd_smi", "librocm_smi64", "librocprofiler-register", "nccl-net"
-	// (any libnccl-net*.so, the OFI plugin among them), "libibverbs",
-	// "rdma-provider" (of libibverbs: libmlx5-rdmav34.so), "libfabric", "libucp",
-	// "libuct", "libgdrapi", "libcudnn",
-	// "libnvidia-ptxjitcompiler", "libnvidia-fatbinaryloader".
+	// Kind is "libcuda", "libnvidia-ml", "libcudart", "libnccl", "librccl", "libamdhip64", "libhiprtc",
+	// "libhsa-runtime64", "libhsakmt", "libamd_smi", "librocm_smi64", "librocprofiler-register", "nccl-net" (any
+	// libnccl-net*.so, the OFI plugin among them), "libibverbs", "rdma-provider" (of libibverbs: libmlx5-rdmav34.so),
+	// "libfabric", "libucp", "libuct", "libgdrapi", "libcudnn", "libnvidia-ptxjitcompiler",
+	// "libnvidia-fatbinaryloader".
 	Kind string `json:"kind"`
 	// Path is where it was found, RealPath what it leads to.
 	Path     string `json:"path"`
 	RealPath string `json:"real_path,omitempty"`
 	// Version is from the file's name or content; empty if neither states it.
 	Version string `json:"version,omitempty"`
-	// FoundBy is "ld_library_path", "ld_cache", "default_path", "python",
-	// "toolkit" (a folder that the loader does not know, among them those
-	// of ld.so.conf where no cache was made of it) or "ld_preload".
+	// FoundBy is "ld_library_path", "ld_cache", "default_path", "python", "toolkit" (a folder that the loader does not
+	// know, among them those of ld.so.conf where no cache was made of it) or "ld_preload".
 	FoundBy string `json:"found_by"`
-	// Stub is true for a link-time stub of the CUDA toolkit, which does not
-	// work at run time.
+	// Stub is true for a link-time stub of the CUDA toolkit, which does not work at run time.
 	Stub bool `json:"stub,omitempty"`
 	// Compat is true for a forward-compatibility libcuda (a folder compat).
 	Compat bool `json:"compat,omitempty"`
 	// Mounted is true when the file is a mount of its own: the container
 	// runtime put it in. Baked-in driver libraries are not.
 	Mounted bool `json:"mounted,omitempty"`
-	// Loads is true when this is the file that the loader uses for the
-	// plain name of its kind.
+	// Loads is true when this is the file that the loader uses for the plain name of its kind.
 	Loads bool `json:"loads,omitempty"`
-	// Empty is true for a file of no bytes: a mount point left over in a
-	// container image.
+	// Empty is true for a file of no bytes: a mount point left over in a container image.
 	Empty bool `json:"empty,omitempty"`
 	// Layer is the layer of the image that the file comes from; nil outside of
 	// images, and for images whose layers are not known.
@@ -928,8 +857,7 @@ type TargetFacts struct {
 	CUDA   string `json:"cuda,omitempty"`
 	// GPUs are its models, each once.
 	GPUs []string `json:"gpus,omitempty"`
-	// RDMA are the drivers of its RDMA devices, as their names begin: "mlx5", "efa",
-	// "bnxt_re", "irdma".
+	// RDMA are the drivers of its RDMA devices, as their names begin: "mlx5", "efa", "bnxt_re", "irdma".
 	RDMA []string `json:"rdma,omitempty"`
 }
 
@@ -956,9 +884,8 @@ type KernelEvent struct {
 	// ID is the row of the catalogue that matches the line (checks/message/kernel.yaml):
 	// "kernel-xid", "amdgpu-reset-failed".
 	ID string `json:"id"`
-	// Kind is "xid", "sxid", "aer", "dmar-fault", "amd-vi-fault",
-	// "nvrm", "pcie-link", "iommu-mode", "acs-disabled", "bar",
-	// "bridge-window", "amdgpu", "oom".
+	// Kind is "xid", "sxid", "aer", "dmar-fault", "amd-vi-fault", "nvrm", "pcie-link", "iommu-mode", "acs-disabled",
+	// "bar", "bridge-window", "amdgpu", "oom".
 	Kind string `json:"kind"`
 	// Code is the Xid or SXid number.
 	Code *int `json:"code,omitempty"`

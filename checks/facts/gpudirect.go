@@ -22,9 +22,8 @@ type DirectNIC struct {
 type DirectGPU struct {
 	// Address is its PCI address.
 	Address string `json:"address"`
-	// DMABuf is cuMemGetHandleForAddressRange and ibv_reg_dmabuf_mr(3). Errno is the name of an error of the
-	// kernel, or CUDA_ERROR_NOT_SUPPORTED. Peermem is ibv_reg_mr(3) of the GPU's address, which needs
-	// nvidia-peermem.
+	// DMABuf is cuMemGetHandleForAddressRange and ibv_reg_dmabuf_mr(3). Errno is the name of an error of the kernel, or
+	// CUDA_ERROR_NOT_SUPPORTED. Peermem is ibv_reg_mr(3) of the GPU's address, which needs nvidia-peermem.
 	DMABuf  *Attempt `json:"dmabuf,omitempty"`
 	Peermem *Attempt `json:"peermem,omitempty"`
 }

@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// ParseFloat reads a number as strconv.ParseFloat does, and rejects what JSON cannot express and no
-// rule can compare: "nan", "inf" and what
-// is beyond the largest number.
+// ParseFloat reads a number as strconv.ParseFloat does, and rejects what JSON cannot express and no rule can compare:
+// "nan", "inf" and what is beyond the largest number.
 func ParseFloat(s string) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64) //nolint:forbidigo // This is what it is replaced by.
 	if err != nil {

@@ -6,14 +6,12 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
 
-// The sections of this file are filled from texts that users give: logs,
-// outputs of commands, job descriptions (package checks/text). A live
-// machine has none of them, unless a text was given in addition.
+// The sections of this file are filled from texts that users give: logs, outputs of commands, job descriptions (package
+// checks/text). A live machine has none of them, unless a text was given in addition.
 
 // Text is one text that was examined.
 type Text struct {
-	// Name is the file, the member of an archive ("bundle.zip:nccl.log"), or
-	// "standard input".
+	// Name is the file, the member of an archive ("bundle.zip:nccl.log"), or "standard input".
 	Name string `json:"name"`
 	// Lines and Bytes are its size, as far as it was read.
 	Lines int   `json:"lines"`
@@ -22,15 +20,12 @@ type Text struct {
 	Kinds []TextKind `json:"kinds"`
 	// Problem says why it was not read, or not to its end: "binary data".
 	Problem string `json:"problem,omitempty"`
-	// Unread says why a part of it was not read. It is empty if
-	// all was read, and for what holds no text of its own: binary data, links to
-	// what is read.
+	// Unread says why a part of it was not read. It is empty if all was read, and for what holds no text of its own:
+	// binary data, links to what is read.
 	Unread Unread `json:"unread,omitempty"`
-	// Document is the line at which the document begins that is broken. Those before it
-	// were read to their end.
+	// Document is the line at which the document begins that is broken. Those before it were read to their end.
 	Document int `json:"document,omitempty"`
-	// More is how many further texts an entry stands for that are not listed by
-	// name.
+	// More is how many further texts an entry stands for that are not listed by name.
 	More int `json:"more,omitempty"`
 	// Sections are the lines of headings over the logs of several processes. Lines of two such sections have no order.
 	Sections []int `json:"sections,omitempty"`
@@ -72,8 +67,7 @@ type Unread string
 const (
 	// UnreadError is an error of the file system, or a broken archive.
 	UnreadError Unread = "error"
-	// UnreadForm is an unsupported form: encrypted, compressed too many times, or not
-	// a regular file.
+	// UnreadForm is an unsupported form: encrypted, compressed too many times, or not a regular file.
 	UnreadForm Unread = "form"
 	// UnreadBroken is what should be YAML or JSON and is not.
 	UnreadBroken Unread = "broken"
@@ -105,16 +99,14 @@ type Origin struct {
 	// Source is the text's name, Line the line from 1.
 	Source string `json:"source"`
 	Line   int    `json:"line"`
-	// Value is the fact's value as text, for display. A facts file does
-	// not hold it: the fact itself does.
+	// Value is the fact's value as text, for display. A facts file does not hold it: the fact itself does.
 	Value string `json:"-"`
 }
 
 // LogFacts is what programs logged about their own run.
 type LogFacts struct {
-	// Messages are the statements that the catalogue of messages knows
-	// (checks/message), equal ones counted, in order: by time where
-	// all of them have one, otherwise in the order of the texts.
+	// Messages are the statements that the catalogue of messages knows (checks/message), equal ones counted, in order:
+	// by time where all of them have one, otherwise in the order of the texts.
 	Messages []Message `json:"messages"`
 	// Communicators are those that NCCL or RCCL created, or began to create.
 	Communicators []Communicator `json:"communicators,omitempty"`
@@ -155,8 +147,7 @@ type Process struct {
 	Ready bool `json:"ready,omitempty"`
 	// Step is the line in which it last reported a step of its work, 0 for none.
 	Step int `json:"step,omitempty"`
-	// Said is the row of the last message in which it said that something is wrong, and Line
-	// where.
+	// Said is the row of the last message in which it said that something is wrong, and Line where.
 	Said string `json:"said,omitempty"`
 	Line int    `json:"line,omitempty"`
 	// Source is the text's name.
@@ -194,8 +185,7 @@ const (
 
 // Job is the story of a job: its processes, which of them failed first, and who knows of it (package job).
 type Job struct {
-	// Members are the processes of a job that failed, by rank, and Size is how many ranks it has, 0 if
-	// no text says so.
+	// Members are the processes of a job that failed, by rank, and Size is how many ranks it has, 0 if no text says so.
 	Members []Member `json:"members,omitempty"`
 	Size    int      `json:"size,omitempty"`
 	// WentOn is true if the complaints that something does not end were followed by many
@@ -255,8 +245,7 @@ type Lost struct {
 
 // Death is the end of a process, or an exception that may have ended one.
 type Death struct {
-	// What is "exception" (a traceback of Python), "signal", "exit" or
-	// "assertion".
+	// What is "exception" (a traceback of Python), "signal", "exit" or "assertion".
 	What string `json:"what"`
 	// Class is the exception's class as it is printed ("ValueError"), or the
 	// signal's name ("SIGSEGV"); Said is the text after it, at most 300 bytes.
@@ -264,15 +253,13 @@ type Death struct {
 	Said  string `json:"said,omitempty"`
 	// Code is the code with which the process ended.
 	Code *int `json:"code,omitempty"`
-	// File, FileLine and Function are the innermost frame that is not of an
-	// installed library, or where all are, the innermost one. RaisedIn is the
-	// innermost one's file.
+	// File, FileLine and Function are the innermost frame that is not of an installed library, or where all are, the
+	// innermost one. RaisedIn is the innermost one's file.
 	File     string `json:"file,omitempty"`
 	FileLine int    `json:"file_line,omitempty"`
 	Function string `json:"function,omitempty"`
 	RaisedIn string `json:"raised_in,omitempty"`
-	// Behind are the classes and words of the exceptions that were being handled
-	// when this one was raised, in order.
+	// Behind are the classes and words of the exceptions that were being handled when this one was raised, in order.
 	Behind []string `json:"behind,omitempty"`
 	// Reporter is the program that reports it: "python", "torchrun", "slurm", "mpirun".
 	Reporter string `json:"reporter"`
@@ -288,8 +275,7 @@ type Death struct {
 	// StepsAfter counts the lines after it, up to 8 (9 is EndedWell), in which the process, or one
 	// that the lines do not name, reports another step of its work.
 	StepsAfter int `json:"steps_after,omitempty"`
-	// Rank, Host and PID identify the process, if the text says so; Time is when, in a
-	// form that sorts.
+	// Rank, Host and PID identify the process, if the text says so; Time is when, in a form that sorts.
 	Rank *int   `json:"rank,omitempty"`
 	Host string `json:"host,omitempty"`
 	PID  int    `json:"pid,omitempty"`
@@ -300,8 +286,7 @@ type Death struct {
 	Source string `json:"source"`
 	Line   int    `json:"line"`
 	Begins int    `json:"begins"`
-	// Order is its index among all messages: it came before the message of that
-	// order.
+	// Order is its index among all messages: it came before the message of that order.
 	Order int `json:"order"`
 	// Count is how often the same was reported.
 	Count int `json:"count"`
@@ -310,8 +295,7 @@ type Death struct {
 // Progress is how far a rank was in a process group of PyTorch when a collective
 // timed out. Collectives are numbered within a group.
 type Progress struct {
-	// Group is the process group as the lines name it ("0(default_pg)"); empty if
-	// they do not.
+	// Group is the process group as the lines name it ("0(default_pg)"); empty if they do not.
 	Group string `json:"group,omitempty"`
 	// Rank is the rank in the job.
 	Rank int `json:"rank"`
@@ -324,8 +308,7 @@ type Progress struct {
 	// ended; nil if the lines do not say, -1 for no collective.
 	Enqueued  *int `json:"enqueued,omitempty"`
 	Completed *int `json:"completed,omitempty"`
-	// Text is the first line that reports it, at most 300 bytes; Source is its text's name and
-	// Line its number.
+	// Text is the first line that reports it, at most 300 bytes; Source is its text's name and Line its number.
 	Text   string `json:"text"`
 	Source string `json:"source"`
 	Line   int    `json:"line"`
@@ -347,8 +330,7 @@ type Communicator struct {
 	ID string `json:"id,omitempty"`
 	// Library is "nccl" or "rccl".
 	Library string `json:"library"`
-	// Ranks is its intended size; Nodes is what it counted itself, 0
-	// if the log does not say.
+	// Ranks is its intended size; Nodes is what it counted itself, 0 if the log does not say.
 	Ranks int `json:"ranks"`
 	Nodes int `json:"nodes,omitempty"`
 	// Hosts are the hosts whose ranks are in the log.
@@ -362,15 +344,13 @@ type Communicator struct {
 
 // Transport is the transport of channels of NCCL or RCCL.
 type Transport struct {
-	// Kind is "p2p-direct", "p2p-ipc", "p2p-cumem", "p2p-mnnvl",
-	// "p2p-indirect", "shm", "net", "collnet".
+	// Kind is "p2p-direct", "p2p-ipc", "p2p-cumem", "p2p-mnnvl", "p2p-indirect", "shm", "net", "collnet".
 	Kind string `json:"kind"`
 	// Network is the network's name for net and collnet: "IB", "Socket".
 	Network string `json:"network,omitempty"`
 	// GDR is true if the channel bypasses host memory (GPUDirect RDMA).
 	GDR bool `json:"gdr,omitempty"`
-	// SameHost is true if both ranks are on one host; nil if the log
-	// does not tell.
+	// SameHost is true if both ranks are on one host; nil if the log does not tell.
 	SameHost *bool `json:"same_host,omitempty"`
 	// Channels counts them.
 	Channels int `json:"channels"`
@@ -404,10 +384,9 @@ type Affinity struct {
 
 // Package is a version of a piece of software that a text names.
 type Package struct {
-	// Name is the package as its manager calls it ("nvidia-nccl-cu12",
-	// "torch"), or for what a log or a tool says about itself: "nccl", "rccl",
-	// "cuda-runtime", "cuda-driver", "nvidia-driver", "fabric-manager", "rocm",
-	// "hip", "ofed", "libfabric", "aws-ofi-nccl", "kernel".
+	// Name is the package as its manager calls it ("nvidia-nccl-cu12", "torch"), or for what a log or a tool says about
+	// itself: "nccl", "rccl", "cuda-runtime", "cuda-driver", "nvidia-driver", "fabric-manager", "rocm", "hip", "ofed",
+	// "libfabric", "aws-ofi-nccl", "kernel".
 	Name string `json:"name"`
 	// Version is as the text states it.
 	Version string `json:"version"`
@@ -423,10 +402,8 @@ type Package struct {
 // Launch is how a job or a container is started: a docker run line, a compose
 // service, a pod's container, a batch script.
 type Launch struct {
-	// Kind is "docker-run", "compose", "kubernetes", "dockerfile",
-	// "docker-inspect", "slurm", "apptainer", "mpirun", "torchrun",
-	// "command"; "shell" is a script's own limits, "slurm-node" a node of
-	// slurm.conf or gres.conf.
+	// Kind is "docker-run", "compose", "kubernetes", "dockerfile", "docker-inspect", "slurm", "apptainer", "mpirun",
+	// "torchrun", "command"; "shell" is a script's own limits, "slurm-node" a node of slurm.conf or gres.conf.
 	Kind string `json:"kind"`
 	// Object is what declares it in the file, from the outside inwards: "PyTorchJob/gpt/Worker/train",
 	// "service/web", "stage/build"; empty for a script itself.
@@ -448,11 +425,9 @@ type Launch struct {
 	GPUVendor string `json:"gpu_vendor,omitempty"`
 	// SHMBytes is the requested size of /dev/shm; nil if none was requested.
 	SHMBytes *int64 `json:"shm_bytes,omitempty"`
-	// SHMMounted is true when something is mounted at /dev/shm: the host's,
-	// or a memory volume.
+	// SHMMounted is true when something is mounted at /dev/shm: the host's, or a memory volume.
 	SHMMounted bool `json:"shm_mounted,omitempty"`
-	// IPC, PID and Network are the requested namespaces: "host", "private",
-	// "container:x"; empty is the default.
+	// IPC, PID and Network are the requested namespaces: "host", "private", "container:x"; empty is the default.
 	IPC     string `json:"ipc,omitempty"`
 	PID     string `json:"pid,omitempty"`
 	Network string `json:"network,omitempty"`
@@ -472,8 +447,7 @@ type Launch struct {
 	// that pip, uv or conda install there, as they are written: "nvidia-nccl-cu12==2.21.5".
 	Packages       []string `json:"packages,omitempty"`
 	PythonPackages []string `json:"python_packages,omitempty"`
-	// CPUOnly is true of a program that is told to use no GPU: --device=cpu, --backend=gloo,
-	// JAX_PLATFORMS=cpu.
+	// CPUOnly is true of a program that is told to use no GPU: --device=cpu, --backend=gloo, JAX_PLATFORMS=cpu.
 	CPUOnly bool `json:"cpu_only,omitempty"`
 	// CPUs and MemoryBytes are the limits of a container or a job on one node, or what it requests where
 	// it has no limit; nil is not stated.
@@ -485,12 +459,10 @@ type Launch struct {
 	UndefinedVolumes []string `json:"undefined_volumes,omitempty"`
 	// Variables are those that it sets. The section env also holds them.
 	Variables map[string]string `json:"variables,omitempty"`
-	// Processes counts the ranks on one node, Nodes the nodes;
-	// TensorParallel, PipelineParallel and DataParallel are what the command
-	// asks for. nil is not stated.
+	// Processes counts the ranks on one node, Nodes the nodes; TensorParallel, PipelineParallel and DataParallel are
+	// what the command asks for. nil is not stated.
 	Processes *int `json:"processes,omitempty"`
-	// Tasks counts the programs that srun starts on one node, each of which may
-	// start ranks of its own.
+	// Tasks counts the programs that srun starts on one node, each of which may start ranks of its own.
 	Tasks            *int `json:"tasks,omitempty"`
 	Nodes            *int `json:"nodes,omitempty"`
 	TensorParallel   *int `json:"tensor_parallel,omitempty"`
@@ -522,8 +494,7 @@ type Ignored struct {
 	Line   int    `json:"line"`
 }
 
-// Run is one run of a program among several: of a transcript, or of the files of a
-// ticket.
+// Run is one run of a program among several: of a transcript, or of the files of a ticket.
 type Run struct {
 	// By is what distinguishes the run: "command", "heading", "file", "table" (a row of one) or
 	// "output" (a program that begins again).
@@ -546,18 +517,15 @@ type Run struct {
 	Outcome string `json:"outcome"`
 	// Why says how the outcome is known, as a clause: "it gave wrong results".
 	Why string `json:"why,omitempty"`
-	// Told is true if a program reported it. Otherwise a person said so, or the output
-	// stops.
+	// Told is true if a program reported it. Otherwise a person said so, or the output stops.
 	Told bool `json:"told,omitempty"`
-	// Message is the row of the catalogue that shows the failure, Stated whether that row
-	// states a cause.
+	// Message is the row of the catalogue that shows the failure, Stated whether that row states a cause.
 	Message string `json:"message,omitempty"`
 	Stated  bool   `json:"stated,omitempty"`
 	// GBps is the largest bus bandwidth that it reached; nil if none was measured.
 	GBps   *float64 `json:"gbps,omitempty"`
 	Source string   `json:"source"`
-	// Line is where it begins, Shown the line that shows its outcome, and Text that line's
-	// text.
+	// Line is where it begins, Shown the line that shows its outcome, and Text that line's text.
 	Line  int    `json:"line"`
 	Shown int    `json:"shown,omitempty"`
 	Text  string `json:"text,omitempty"`
@@ -576,17 +544,14 @@ type Comparison struct {
 
 // Benchmark is a table that a benchmark printed.
 type Benchmark struct {
-	// Tool is "nccl-tests", "rccl-tests", "p2pBandwidthLatencyTest",
-	// "simpleP2P", "nvbandwidth", "perftest", "TransferBench", "osu",
-	// "rocm-bandwidth-test", "pytorch" (a tensor copied by hand).
+	// Tool is "nccl-tests", "rccl-tests", "p2pBandwidthLatencyTest", "simpleP2P", "nvbandwidth", "perftest",
+	// "TransferBench", "osu", "rocm-bandwidth-test", "pytorch" (a tensor copied by hand).
 	Tool string `json:"tool"`
-	// Test is what was measured, as the tool names it: "all_reduce",
-	// "device_to_device_memcpy_write_ce", "unidirectional, P2P enabled",
-	// "ib_write_bw".
+	// Test is what was measured, as the tool names it: "all_reduce", "device_to_device_memcpy_write_ce",
+	// "unidirectional, P2P enabled", "ib_write_bw".
 	Test string `json:"test"`
-	// What is the same in the terms of gpudoctor: "collective", "copy", "copy-read",
-	// "bidirectional", "host-to-gpu", "gpu-to-host", "latency", "network",
-	// "local" (inside one GPU), "other".
+	// What is the same in the terms of gpudoctor: "collective", "copy", "copy-read", "bidirectional", "host-to-gpu",
+	// "gpu-to-host", "latency", "network", "local" (inside one GPU), "other".
 	What string `json:"what"`
 	// P2P says whether peer access was on; nil if not stated.
 	P2P *bool `json:"p2p,omitempty"`
@@ -598,8 +563,7 @@ type Benchmark struct {
 	// Ranks, Nodes and GPUs are of a collective; 0 if not stated.
 	Ranks int `json:"ranks,omitempty"`
 	Nodes int `json:"nodes,omitempty"`
-	// Jobs counts the processes that call themselves rank 0, if there are
-	// several: they do not know of each other.
+	// Jobs counts the processes that call themselves rank 0, if there are several: they do not know of each other.
 	Jobs int `json:"jobs,omitempty"`
 	// GPUNames are the models of its devices, sorted by rank.
 	GPUNames []string `json:"gpu_names,omitempty"`
@@ -607,34 +571,29 @@ type Benchmark struct {
 	Points []BenchmarkPoint `json:"points,omitempty"`
 	// Wrong counts the values that the tool found wrong; nil means not checked.
 	Wrong *int64 `json:"wrong,omitempty"`
-	// Complete is true when its closing lines are present, false when it was cut
-	// off.
+	// Complete is true when its closing lines are present, false when it was cut off.
 	Complete bool   `json:"complete"`
 	Source   string `json:"source"`
-	// Line is where it begins. Lines are those of its parts: "wrong" is where the
-	// wrong values are counted, or if they are not counted, the first one that
-	// shows some; "jobs" is where the second process calls itself rank 0.
+	// Line is where it begins. Lines are those of its parts: "wrong" is where the wrong values are counted, or if they
+	// are not counted, the first one that shows some; "jobs" is where the second process calls itself rank 0.
 	Line  int            `json:"line"`
 	Lines map[string]int `json:"lines,omitempty"`
 }
 
 // BenchmarkPoint is one value of a table.
 type BenchmarkPoint struct {
-	// A and B are the source and the destination: "GPU0", "CPU", a PCI
-	// address, a NIC; empty for collectives. GPUs are known by the tool's own
-	// number. Of a network, A is the NIC and B the GPU whose memory was used, if any.
+	// A and B are the source and the destination: "GPU0", "CPU", a PCI address, a NIC; empty for collectives. GPUs are
+	// known by the tool's own number. Of a network, A is the NIC and B the GPU whose memory was used, if any.
 	A string `json:"a,omitempty"`
 	B string `json:"b,omitempty"`
 	// Bytes is the size of the message.
 	Bytes int64 `json:"bytes,omitempty"`
-	// GBps is the rate (bus bandwidth of a collective), in 10^9 bytes per
-	// second; nil for a latency.
+	// GBps is the rate (bus bandwidth of a collective), in 10^9 bytes per second; nil for a latency.
 	GBps *float64 `json:"gbps,omitempty"`
 	// Microseconds is the time, or the latency.
 	Microseconds *float64 `json:"microseconds,omitempty"`
-	// ExpectedGBps is what the links allow, Threshold the part of it that
-	// counts as good, and Basis says what it follows from, as for gpudoctor's own
-	// transfers. They are missing if the links are not known.
+	// ExpectedGBps is what the links allow, Threshold the part of it that counts as good, and Basis says what it
+	// follows from, as for gpudoctor's own transfers. They are missing if the links are not known.
 	ExpectedGBps *float64 `json:"expected_gbps,omitempty"`
 	Threshold    *float64 `json:"threshold,omitempty"`
 	Basis        string   `json:"basis,omitempty"`

@@ -56,8 +56,7 @@ type Options struct {
 	ProbeTimeout time.Duration
 	// Deadline bounds each check; 0 means deadline.Check.
 	Deadline time.Duration
-	// Image is set where an image is judged: every copy of a library counts then, not only those that a program
-	// loads.
+	// Image is set where an image is judged: every copy of a library counts then, not only those that a program loads.
 	Image bool
 	// Whole bounds all checks together; 0 means no bound.
 	Whole time.Duration

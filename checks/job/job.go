@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// manySteps is how many steps of work are counted behind a line: so many show that the
-	// work went on.
+	// manySteps is how many steps of work are counted behind a line: so many show that the work went on.
 	manySteps = 8
 	// nearEnd is how many lines may follow an exception before the end of the text that it
 	// ends: other threads and the launcher write some.
@@ -456,8 +455,7 @@ func (s *story) claimed(d *facts.Death, role string) bool {
 	})
 }
 
-// lost are the processes of which others only say that they are gone; nil where something else is
-// wrong.
+// lost are the processes of which others only say that they are gone; nil where something else is wrong.
 func (s *story) lost() *facts.Lost {
 	var l facts.Lost
 	for _, m := range s.complaints {

@@ -51,8 +51,7 @@ func classify(text string) (event facts.KernelEvent, form string, ok bool) {
 	return facts.KernelEvent{}, "", false
 }
 
-// set gives an event what a group of its form matched. It is false for a number that is
-// too large.
+// set gives an event what a group of its form matched. It is false for a number that is too large.
 func set(event *facts.KernelEvent, name, value string) bool {
 	number := func(to **int) bool {
 		n, err := strconv.ParseUint(value, 10, 31)

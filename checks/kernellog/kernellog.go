@@ -40,8 +40,7 @@ type Reader struct {
 	// pending is a message that goes on in the next line, and seconds its time.
 	pending string
 	seconds float64
-	// host, source and number are those of the line under way, where it is
-	// from a text.
+	// host, source and number are those of the line under way, where it is from a text.
 	host   string
 	source string
 	number int
@@ -62,8 +61,7 @@ func Parse(text string) ([]facts.KernelEvent, bool) {
 	return r.Events()
 }
 
-// Line reads a line, and reports whether it reports an event or belongs to
-// one. source and number are where it stands.
+// Line reads a line, and reports whether it reports an event or belongs to one. source and number are where it stands.
 func (l *Reader) Line(line, source string, number int) bool {
 	seconds, host, message := Message(line)
 	if source != l.source {
@@ -77,8 +75,7 @@ func (l *Reader) Line(line, source string, number int) bool {
 
 // message reads one line without what stands before its message.
 func (l *Reader) message(message string, at float64) {
-	// /dev/kmsg writes a newline inside a record as an escape
-	// (kernel/printk/printk.c, msg_add_ext_text).
+	// /dev/kmsg writes a newline inside a record as an escape (kernel/printk/printk.c, msg_add_ext_text).
 	for part := range strings.SplitSeq(message, `\x0a`) {
 		part = strings.TrimSpace(part)
 		if l.pending != "" {
@@ -187,8 +184,7 @@ func (l *Reader) assigned(message string) {
 	}
 }
 
-// windowSize finds the size of a window: "size 0x800000000 64bit pref", or its first and
-// last address.
+// windowSize finds the size of a window: "size 0x800000000 64bit pref", or its first and last address.
 var windowSize = lazy.New(`size 0x([0-9a-f]+)|0x([0-9a-f]+)-0x([0-9a-f]+)`)
 
 func sizeOfWindow(resource string) int64 {
@@ -215,8 +211,7 @@ func sizeOfWindow(resource string) int64 {
 // handled first: it comes before that of the device (drivers/firmware/efi/cper.c).
 var severityForm = lazy.New(`\[Hardware Error\]:.*event severity: ([^ ,;]+)`)
 
-// isFatal says whether the words of a line call the event fatal; nil if
-// they leave it open.
+// isFatal says whether the words of a line call the event fatal; nil if they leave it open.
 func isFatal(words string) *bool {
 	switch isNot := strings.Contains(words, "Non-"); {
 	case !isNot && strings.Contains(words, "Fatal"):

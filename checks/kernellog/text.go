@@ -9,8 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
-// Anchors are literals of which each line holds one that can tell of
-// an event, or that belongs to one.
+// Anchors are literals of which each line holds one that can tell of an event, or that belongs to one.
 func Anchors() []string {
 	anchors := []string{"NVRM: BAR", ": assigned", "[Hardware Error]:"}
 	for _, form := range message.KernelForms() {

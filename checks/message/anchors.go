@@ -77,8 +77,7 @@ func (s *AnchorSet) state() int {
 	return len(s.ending) - 1
 }
 
-// link completes the table, level by level: where a state has no way on, that
-// of its longest proper suffix is taken.
+// link completes the table, level by level: where a state has no way on, that of its longest proper suffix is taken.
 func (s *AnchorSet) link() {
 	suffix := make([]uint32, len(s.ending))
 	queue := make([]uint32, 0, len(s.ending))
@@ -106,8 +105,7 @@ func (s *AnchorSet) link() {
 			queue = append(queue, s.next[cell])
 		}
 	}
-	// From here on a state is where its row begins, with a mark if keys end in
-	// it: one look-up for each byte.
+	// From here on a state is where its row begins, with a mark if keys end in it: one look-up for each byte.
 	for cell, state := range s.next {
 		row := state * uint32(s.columns)
 		if len(s.ending[state]) > 0 {

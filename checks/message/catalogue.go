@@ -31,8 +31,7 @@ type Row struct {
 	// Says is what the line states, in one phrase, as a sentence without its
 	// full stop: "NCCL could not enlarge its file in /dev/shm".
 	Says string `yaml:"says"`
-	// Anchors are literals: every such line holds one of them, and few other
-	// lines do.
+	// Anchors are literals: every such line holds one of them, and few other lines do.
 	Anchors []string `yaml:"anchors"`
 	// Like is a pattern (RE2) that the line must match somewhere; its named
 	// groups are the message's fields. Without it an anchor is enough.
@@ -41,8 +40,7 @@ type Row struct {
 	Unlike string `yaml:"unlike,omitempty"`
 	// Finding is what the message means by itself; nil if a rule decides.
 	Finding *Template `yaml:"finding,omitempty"`
-	// Source is where the form is from: a file of the program at a version,
-	// or a page.
+	// Source is where the form is from: a file of the program at a version, or a page.
 	Source string `yaml:"source"`
 	// Examples are lines that match, of our own making.
 	Examples []string `yaml:"examples"`
@@ -58,20 +56,16 @@ type Statement struct {
 	// Program is who writes it: "nccl", "rccl", "pytorch", "cuda", "hip",
 	// "ofi", "libibverbs", "gloo", "vllm", "ray", "docker", "kubelet", ...
 	Program string `yaml:"program"`
-	// Role is "cause", "category", "consequence", "warning" or "setting"; see
-	// facts.Message.
+	// Role is "cause", "category", "consequence", "warning" or "setting"; see facts.Message.
 	Role string `yaml:"role"`
-	// Area is the area of the library that failed (rules/data/areas.yaml), where the message
-	// tells it better than the source file does: a socket that its peer closed, for one, is
-	// no fault of the code for sockets.
+	// Area is the area of the library that failed (rules/data/areas.yaml), where the message tells it better than the
+	// source file does: a socket that its peer closed, for one, is no fault of the code for sockets.
 	Area string `yaml:"area,omitempty"`
-	// PeerGone is true if the message says that another process is gone; its field peer_rank
-	// is that one's rank.
+	// PeerGone is true if the message says that another process is gone; its field peer_rank is that one's rank.
 	PeerGone bool `yaml:"peer_gone,omitempty"`
 	// Waits is true if the message says that a rank waits for others.
 	Waits bool `yaml:"waits,omitempty"`
-	// Passes is how many steps of work behind the message show that what it says has passed; 0 where
-	// it does not pass.
+	// Passes is how many steps of work behind the message show that what it says has passed; 0 where it does not pass.
 	Passes int `yaml:"passes,omitempty"`
 	// Step is true if the message is itself a step of work: a server answers, a wait ended.
 	Step bool `yaml:"step,omitempty"`
@@ -79,22 +73,19 @@ type Statement struct {
 	Done bool `yaml:"done,omitempty"`
 }
 
-// KernelForm is one row of the catalogue of kernel messages: a form of line that tells
-// of an event (facts.KernelEvent).
+// KernelForm is one row of the catalogue of kernel messages: a form of line that tells of an event (facts.KernelEvent).
 type KernelForm struct {
 	Row `yaml:",inline"`
 	// Kind is the event's kind.
 	Kind string `yaml:"kind"`
-	// Twin is shared by forms that come along with each other for the same event: the
-	// two are not counted twice.
+	// Twin is shared by forms that come along with each other for the same event: the two are not counted twice.
 	Twin string `yaml:"twin,omitempty"`
 }
 
 // lastFile holds the rows that tell no more than a line's form: they come after all others.
 const lastFile = "forms.yaml"
 
-// kernelFile holds the forms of kernel messages; it is read alone where nothing but a
-// kernel log is.
+// kernelFile holds the forms of kernel messages; it is read alone where nothing but a kernel log is.
 const kernelFile = "kernel.yaml"
 
 // Statements is the catalogue but for kernel messages, in the order in which a line is
@@ -248,8 +239,7 @@ var byID = sync.OnceValue(func() map[string]*Statement {
 // StatementOf is the row of an id; nil if the catalogue has no such row.
 func StatementOf(id string) *Statement { return byID()[id] }
 
-// AsWarning is what a warning of NCCL says, in the form in which NCCL prints it; which file
-// it is from is not known.
+// AsWarning is what a warning of NCCL says, in the form in which NCCL prints it; which file it is from is not known.
 func AsWarning(said string) string { return "NCCL WARN " + said }
 
 // Match returns the fields of a line that is of this form.

@@ -18,9 +18,8 @@ var placeForms = []struct {
 	library string
 	like    *lazy.Regexp
 }{
-	// The plugin for libfabric writes through NCCL's logger and names its functions
-	// (include/nccl_ofi_log.h of aws-ofi-nccl): with their parameters (__PRETTY_FUNCTION__)
-	// where it is compiled as C++, from 1.9.2 on.
+	// The plugin for libfabric writes through NCCL's logger and names its functions (include/nccl_ofi_log.h of
+	// aws-ofi-nccl): with their parameters (__PRETTY_FUNCTION__) where it is compiled as C++, from 1.9.2 on.
 	{"ofi", lazy.New(`(?P<file>[\w.+:~<>-]+)\(.*\)[^()]*:\d+ NCCL WARN NET/OFI (?P<words>.*)`)},
 	{"ofi", lazy.New(`(?P<file>[\w./+:~-]+):\d+ NCCL WARN NET/OFI (?P<words>.*)`)},
 	// src/debug.cc of NCCL 2.4 to 2.30: the function is there since 2.29. RCCL has long paths.
@@ -159,8 +158,7 @@ func cudaCode(words string) (data.DriverError, bool) {
 	return codes[i], true
 }
 
-// errnoCode is the error of the operating system that a text holds, by name, words or
-// number.
+// errnoCode is the error of the operating system that a text holds, by name, words or number.
 func errnoCode(words string) (data.Code, bool) {
 	codes := data.Codes().Errno
 	if m := errnoName.FindStringSubmatch(words); m != nil {
@@ -177,8 +175,7 @@ func errnoCode(words string) (data.Code, bool) {
 	return data.Code{}, false
 }
 
-// longest is the place of the longest of some words that a text holds, whatever their
-// case; -1 where it holds none.
+// longest is the place of the longest of some words that a text holds, whatever their case; -1 where it holds none.
 func longest(text string, n int, words func(int) string) int {
 	text = strings.ToLower(text)
 	best := -1

@@ -15,22 +15,19 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// Template is what a message means by itself: a finding of a rule. Where that depends on
-// other facts, it names conditions; they are stated in Rego, in
-// rules/lib/conditions_*.rego. Reasoning that needs more is a rule's own.
+// Template is what a message means by itself: a finding of a rule. Where that depends on other facts, it names
+// conditions; they are stated in Rego, in rules/lib/conditions_*.rego. Reasoning that needs more is a rule's own.
 type Template struct {
 	// As is the id of a row whose template is this row's as well: both are one statement in
 	// two programs' forms, and told as one. It stands alone.
 	As string `yaml:"as,omitempty"`
 	// Rule is the rule whose finding it is.
 	Rule string `yaml:"rule"`
-	// ID is the kind of the finding, where the rule's first_of or another rule's
-	// explains speaks of it.
+	// ID is the kind of the finding, where the rule's first_of or another rule's explains speaks of it.
 	ID string `yaml:"id,omitempty"`
-	// Subject is what the finding is about: "nccl", "network", "job". With places, as in
-	// Text, there is a finding for each that messages fill in: "{gpu|host}". In brackets,
-	// there is one finding, about the one that they fill in or, where these are several,
-	// about the words that stand for none: "host".
+	// Subject is what the finding is about: "nccl", "network", "job". With places, as in Text, there is a finding for
+	// each that messages fill in: "{gpu|host}". In brackets, there is one finding, about the one that they fill in or,
+	// where these are several, about the words that stand for none: "host".
 	Subject Param `yaml:"subject"`
 	// Affects are the GPUs that it concerns, with places that all its messages fill:
 	// "{gpu}". Without it the finding concerns the whole host.
@@ -47,11 +44,9 @@ type Template struct {
 	// Group joins rows: of those of one group only the one that was said first is reported,
 	// and the messages of the others are evidence as well.
 	Group string `yaml:"group,omitempty"`
-	// All shows every message of the row, or of the group, as evidence, not the first
-	// alone.
+	// All shows every message of the row, or of the group, as evidence, not the first alone.
 	All bool `yaml:"all,omitempty"`
-	// Also are rows whose messages, too, are evidence, and conditions whose facts are
-	// where they hold.
+	// Also are rows whose messages, too, are evidence, and conditions whose facts are where they hold.
 	Also []string `yaml:"also,omitempty"`
 }
 
@@ -60,17 +55,15 @@ type Grade struct {
 	// Severity and Confidence are the rule's where they are empty.
 	Severity   string `yaml:"severity,omitempty"`
 	Confidence string `yaml:"confidence,omitempty"`
-	// Text is the finding's message. In it {text} stands for the line, {words} for as
-	// much of it as fits into a sentence, {who} for the process that said it, {name} for
-	// a field of the row, {@name} for a value of such a file, and {name|words} or
-	// {@name|words} for words where the line or the facts lack it. Of an event of the
-	// kernel log, {gpu} is the address and {the_gpu} the same as "GPU 0000:3b:00.0".
+	// Text is the finding's message. In it {text} stands for the line, {words} for as much of it as fits into a
+	// sentence, {who} for the process that said it, {name} for a field of the row, {@name} for a value of such a file,
+	// and {name|words} or {@name|words} for words where the line or the facts lack it. Of an event of the kernel log,
+	// {gpu} is the address and {the_gpu} the same as "GPU 0000:3b:00.0".
 	Text string `yaml:"text,omitempty"`
 	// Remedies are the ids of what cures it, the best first; the rule's where empty.
 	Remedies []string `yaml:"remedies,omitempty"`
-	// Params fill the templates of the remedies. A value may hold places as Text does;
-	// one whose place stays empty is left out. One in brackets is a list: of what all
-	// messages of the finding fill into each of its elements.
+	// Params fill the templates of the remedies. A value may hold places as Text does; one whose place stays empty is
+	// left out. One in brackets is a list: of what all messages of the finding fill into each of its elements.
 	Params map[string]Param `yaml:"params,omitempty"`
 }
 
@@ -128,8 +121,7 @@ var placeholder = lazy.New(`\{(@?)([a-z_]+)(\|[^{}]*)?\}`)
 // HasPlaces reports whether messages or conditions fill a text.
 func HasPlaces(text string) bool { return placeholder.MatchString(text) }
 
-// Filled are what messages fill into a text, each once: of those that have all of its
-// fields, or else of all of them.
+// Filled are what messages fill into a text, each once: of those that have all of its fields, or else of all of them.
 func Filled(text string, messages []*facts.Message, s *Said) []string {
 	var all []string
 	bare := placeholder.ReplaceAllString(text, "{$1$2}")
@@ -159,8 +151,7 @@ type Said struct {
 	Values map[string]string
 }
 
-// IsCondition reports whether an entry of When or Unless is the name of a condition;
-// ids of rows have hyphens.
+// IsCondition reports whether an entry of When or Unless is the name of a condition; ids of rows have hyphens.
 func IsCondition(name string) bool { return !strings.Contains(name, "-") }
 
 // allow reports whether all of when hold, and none of unless.

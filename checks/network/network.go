@@ -31,8 +31,7 @@ const (
 )
 
 const (
-	// maxHardware and maxVirtual bound the interfaces that are read: a node of Kubernetes has a thousand ends of
-	// pairs.
+	// maxHardware and maxVirtual bound the interfaces that are read: a node of Kubernetes has a thousand ends of pairs.
 	maxHardware = 256
 	maxVirtual  = 64
 	// maxAddresses bounds the addresses of one interface.

@@ -116,8 +116,7 @@ func ParseRate(text string) float64 {
 }
 
 // linkCounters and transportCounters report lost or repeated packets and failed links, in ports/N/counters and
-// hw_counters; the latter are those of mlx5 (drivers/infiniband/hw/mlx5/counters.c, retrans_q_cnts and
-// basic_q_cnts).
+// hw_counters; the latter are those of mlx5 (drivers/infiniband/hw/mlx5/counters.c, retrans_q_cnts and basic_q_cnts).
 var (
 	linkCounters = []string{
 		"symbol_error", "link_downed", "link_error_recovery", "port_rcv_errors", "port_rcv_remote_physical_errors",

@@ -10,8 +10,7 @@ const (
 	AllToAll = "all-to-all"
 )
 
-// The arms, as Arm.Name names them: runs of the same collectives that differ in the
-// environment of the ranks.
+// The arms, as Arm.Name names them: runs of the same collectives that differ in the environment of the ranks.
 const (
 	// ArmConfigured is the environment as it is.
 	ArmConfigured = "as-configured"
@@ -52,11 +51,9 @@ type Collectives struct {
 	FoundBy string `json:"found_by,omitempty"`
 	// Version is ncclGetVersion, as 2.28.9.
 	Version string `json:"version,omitempty"`
-	// Candidates are all copies of the library that programs here could load, the one that
-	// was taken first.
+	// Candidates are all copies of the library that programs here could load, the one that was taken first.
 	Candidates []Candidate `json:"candidates,omitempty"`
-	// GPUs are the addresses of the GPUs, by rank. With one, only the start of the library is
-	// shown, and no transport.
+	// GPUs are the addresses of the GPUs, by rank. With one, only the start of the library is shown, and no transport.
 	GPUs []string `json:"gpus"`
 	// Left are GPUs that did not take part, with the reason.
 	Left []LeftOut `json:"left,omitempty"`
@@ -96,8 +93,7 @@ type Arm struct {
 	Outcome Outcome `json:"outcome"`
 	Reason  string  `json:"reason,omitempty"`
 	Cause   Cause   `json:"cause,omitempty"`
-	// Stage is the last step that was begun on the rank that failed first, or that is
-	// furthest behind: a stage of Rank.
+	// Stage is the last step that was begun on the rank that failed first, or that is furthest behind: a stage of Rank.
 	Stage string `json:"stage,omitempty"`
 	// Ranks are the ranks and their outcomes.
 	Ranks []Rank `json:"ranks"`
@@ -137,9 +133,8 @@ type Rank struct {
 	Outcome Outcome `json:"outcome"`
 	Reason  string  `json:"reason,omitempty"`
 	Cause   Cause   `json:"cause,omitempty"`
-	// Stage is the last step that it began: "load driver", "load library",
-	// "ncclGetUniqueId", "ncclCommInitRank", the name of a collective, "ncclCommDestroy",
-	// "end".
+	// Stage is the last step that it began: "load driver", "load library", "ncclGetUniqueId", "ncclCommInitRank", the
+	// name of a collective, "ncclCommDestroy", "end".
 	Stage string `json:"stage,omitempty"`
 	// ErrorCode and ErrorName are those of the library (2, "ncclSystemError") or of the
 	// driver, Call the function that returned them. LastError is ncclGetLastError.
@@ -163,9 +158,8 @@ type Operation struct {
 	Cause   Cause   `json:"cause,omitempty"`
 	// Rank is the first at which the outcome was not OK.
 	Rank *int `json:"rank,omitempty"`
-	// Microseconds is the time of one, on the slowest rank. BusGBps is the bus bandwidth as
-	// nccl-tests' PERFORMANCE.md defines it, in 10^9 bytes per second; absent with one
-	// rank.
+	// Microseconds is the time of one, on the slowest rank. BusGBps is the bus bandwidth as nccl-tests' PERFORMANCE.md
+	// defines it, in 10^9 bytes per second; absent with one rank.
 	Microseconds *float64 `json:"us,omitempty"`
 	BusGBps      *float64 `json:"bus_gbps,omitempty"`
 	// ExpectedGBps is what the links of one GPU could carry, Fraction is BusGBps divided by it,

@@ -8,9 +8,8 @@ type Message struct {
 	ID string `json:"id"`
 	// Program is the program that prints it: "nccl", "rccl", "pytorch", "cuda", "ofi".
 	Program string `json:"program"`
-	// Role is the significance of the statement: "cause" states what is wrong,
-	// "category" only that something of a kind failed, "consequence" follows
-	// from a fault elsewhere, "warning" says that something is wrong but not that
+	// Role is the significance of the statement: "cause" states what is wrong, "category" only that something of a kind
+	// failed, "consequence" follows from a fault elsewhere, "warning" says that something is wrong but not that
 	// anything failed, "setting" states what is or was chosen and is not a complaint.
 	Role string `json:"role"`
 	// Text is the line without terminal escapes, at most 300 bytes.
@@ -45,8 +44,7 @@ func (m *Message) Complains() bool { return m.Role != "setting" && m.Role != "wa
 
 // Place is where in a library a message comes from, by the form of the line.
 type Place struct {
-	// Library is "nccl", "ofi", "ucx", "libfabric", "c10d" or "container-toolkit"; empty
-	// if only a code is known.
+	// Library is "nccl", "ofi", "ucx", "libfabric", "c10d" or "container-toolkit"; empty if only a code is known.
 	Library string `json:"library,omitempty"`
 	// File is the source file as the line names it ("misc/shmutils.cc"), or the component
 	// or kind of error that the library names instead, Function the function.

@@ -16,9 +16,8 @@ const (
 	Off Mode = "off"
 	// Quick copies between every ordered pair, verified, with bandwidth.
 	Quick Mode = "quick"
-	// Full adds SM loads and stores, both directions and all pairs at once,
-	// handshake, latency, atomics, the host-staged control arm, transfers
-	// between processes and host copies from near and far memory.
+	// Full adds SM loads and stores, both directions and all pairs at once, handshake, latency, atomics, the
+	// host-staged control arm, transfers between processes and host copies from near and far memory.
 	Full Mode = "full"
 )
 
@@ -27,13 +26,11 @@ type Outcome string
 
 // The outcomes. Only Unknown is inconclusive.
 const (
-	// OK means that every byte arrived, at the speed that the path allows if
-	// that is known.
+	// OK means that every byte arrived, at the speed that the path allows if that is known.
 	OK Outcome = "ok"
 	// Slow means that every byte arrived, below what the path allows.
 	Slow Outcome = "slow"
-	// Corrupt means that the driver reported success and the owner's memory
-	// does not hold the data that was copied.
+	// Corrupt means that the driver reported success and the owner's memory does not hold the data that was copied.
 	Corrupt Outcome = "corrupt"
 	// Hang means that it did not end within its deadline.
 	Hang Outcome = "hang"
@@ -45,8 +42,7 @@ const (
 	Unknown Outcome = "unknown"
 )
 
-// Failed is true for an outcome that means that something is wrong, beyond being
-// slow.
+// Failed is true for an outcome that means that something is wrong, beyond being slow.
 func (o Outcome) Failed() bool { return o == Corrupt || o == Hang || o == Error }
 
 // Correct is true for an outcome that means that every byte arrived.
@@ -70,8 +66,7 @@ const (
 	// CauseBusy: other processes use the GPU, which the probe does not disturb by default; or they used it
 	// while a transfer or a collective was timed, so its rate proves nothing.
 	CauseBusy Cause = "busy"
-	// CauseNoMemory: the driver reports that memory ran out, mostly because other processes
-	// hold it.
+	// CauseNoMemory: the driver reports that memory ran out, mostly because other processes hold it.
 	CauseNoMemory Cause = "no-memory"
 	// CauseLeftAlone: an earlier process could not make the GPU ready.
 	CauseLeftAlone Cause = "left-alone"
@@ -79,11 +74,9 @@ const (
 	CauseDevice Cause = "device"
 	// CauseNoAccess: the driver offers no peer access.
 	CauseNoAccess Cause = "no-access"
-	// CauseExited: the driver ended the process that drives the GPUs, inside one of
-	// its calls.
+	// CauseExited: the driver ended the process that drives the GPUs, inside one of its calls.
 	CauseExited Cause = "exited"
-	// CauseKilled: a signal from outside ended it, such as the kernel's when memory
-	// runs out.
+	// CauseKilled: a signal from outside ended it, such as the kernel's when memory runs out.
 	CauseKilled Cause = "killed"
 	// CauseShortage: it could not get a thread, memory or a file.
 	CauseShortage Cause = "shortage"
@@ -123,8 +116,7 @@ const (
 	TestLoad = "sm-load"
 	// TestBidirectional is both directions of a pair at once.
 	TestBidirectional = "bidirectional"
-	// TestAllAtOnce is every GPU writing to every peer at once; GBps is the
-	// rate of this pair only.
+	// TestAllAtOnce is every GPU writing to every peer at once; GBps is the rate of this pair only.
 	TestAllAtOnce = "all-at-once"
 	// TestHandshake is a two-way handshake between resident kernels.
 	TestHandshake = "handshake"
@@ -136,9 +128,8 @@ const (
 	TestStaged = "host-staged"
 	// TestInterprocess is a copy into memory that another process exported.
 	TestInterprocess = "between-processes"
-	// TestHostToDevice and TestDeviceToHost are copies with pinned host
-	// memory of one NUMA node, which is written as "node0" instead of the
-	// source's or the destination's address.
+	// TestHostToDevice and TestDeviceToHost are copies with pinned host memory of one NUMA node, which is written as
+	// "node0" instead of the source's or the destination's address.
 	TestHostToDevice = "host-to-device"
 	TestDeviceToHost = "device-to-host"
 )
@@ -157,22 +148,18 @@ type Report struct {
 	// "load library", "cuInit" ("hipInit"), "devices", "contexts", "memory", "kernels",
 	// "self-check", "peer access", the name of a test, "cleanup".
 	Stage string `json:"stage,omitempty"`
-	// GPU is the address of the GPU that the stage was working on, if
-	// it does one GPU at a time: "contexts", "memory", "kernels", "self-check", "peer
-	// access".
+	// GPU is the address of the GPU that the stage was working on, if it does one GPU at a time: "contexts", "memory",
+	// "kernels", "self-check", "peer access".
 	GPU string `json:"gpu,omitempty"`
-	// Reason says in words why the outcome is not OK, Cause as a word for
-	// programs.
+	// Reason says in words why the outcome is not OK, Cause as a word for programs.
 	Reason string `json:"reason,omitempty"`
 	Cause  Cause  `json:"cause,omitempty"`
-	// ErrorCode and ErrorName are the driver's, if it gave one:
-	// 802, "CUDA_ERROR_SYSTEM_NOT_READY". Call is the function that gave it, or in
-	// which the process hung or ended: "cuInit".
+	// ErrorCode and ErrorName are the driver's, if it gave one: 802, "CUDA_ERROR_SYSTEM_NOT_READY". Call is the
+	// function that gave it, or in which the process hung or ended: "cuInit".
 	ErrorCode int    `json:"error_code,omitempty"`
 	ErrorName string `json:"error_name,omitempty"`
 	Call      string `json:"call,omitempty"`
-	// ExitCode is the one with which the process that drives the GPUs ended
-	// before its work did.
+	// ExitCode is the one with which the process that drives the GPUs ended before its work did.
 	ExitCode *int `json:"exit_code,omitempty"`
 	// Signal is the one that ended the child, if one did: "SIGSEGV".
 	Signal string `json:"signal,omitempty"`
@@ -232,9 +219,8 @@ func (u User) String() string {
 	return fmt.Sprintf("in use by process %d (%s)", u.PID, u.Program)
 }
 
-// InUse notes that another process used a GPU of the pair, by address, while the
-// transfer was timed: its rate says nothing about the path. The rate stays, and
-// so does the outcome.
+// InUse notes that another process used a GPU of the pair, by address, while the transfer was timed: its rate says
+// nothing about the path. The rate stays, and so does the outcome.
 func (t *Transfer) InUse(address string, by User) {
 	t.Outcome, t.Cause, t.User = Unknown, CauseBusy, &by
 	t.Reason = fmt.Sprintf("%s: %s while the transfer was timed, so its speed is not judged", address, by)
@@ -252,8 +238,7 @@ type Device struct {
 	ComputeCapability string `json:"compute_capability,omitempty"`
 	// MemoryBytes is its memory.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
-	// Outcome is the outcome of initializing it; Reason says why it failed, Cause and
-	// User say so for programs.
+	// Outcome is the outcome of initializing it; Reason says why it failed, Cause and User say so for programs.
 	Outcome   Outcome `json:"outcome"`
 	Reason    string  `json:"reason,omitempty"`
 	Cause     Cause   `json:"cause,omitempty"`
@@ -263,8 +248,7 @@ type Device struct {
 	Call      string  `json:"call,omitempty"`
 }
 
-// Peer is what the driver reports about one ordered pair: whether the GPU Source
-// may access the memory of Destination.
+// Peer is what the driver reports about one ordered pair: whether the GPU Source may access the memory of Destination.
 type Peer struct {
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
@@ -276,14 +260,12 @@ type Peer struct {
 type Transfer struct {
 	// Test is one of the Test constants.
 	Test string `json:"test"`
-	// Source and Destination are PCI addresses, or "node0" for host memory
-	// of a NUMA node.
+	// Source and Destination are PCI addresses, or "node0" for host memory of a NUMA node.
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
 	// Way is how memory was shared between processes: "cudaIpc", "hipIpc".
 	Way string `json:"way,omitempty"`
-	// Reason says in words why the Outcome is not OK, Cause as a
-	// word for programs.
+	// Reason says in words why the Outcome is not OK, Cause as a word for programs.
 	Outcome Outcome `json:"outcome"`
 	Reason  string  `json:"reason,omitempty"`
 	Cause   Cause   `json:"cause,omitempty"`
@@ -292,36 +274,30 @@ type Transfer struct {
 	// GBps is the rate in 10^9 bytes per second (both directions together for
 	// TestBidirectional); nil when it was not measured.
 	GBps *float64 `json:"gbps,omitempty"`
-	// ExpectedGBps is what the path's links could carry, Fraction is GBps
-	// divided by it, Threshold the least fraction that counts as good and
-	// Basis the reason in words. Package checks fills them in.
+	// ExpectedGBps is what the path's links could carry, Fraction is GBps divided by it, Threshold the least fraction
+	// that counts as good and Basis the reason in words. Package checks fills them in.
 	ExpectedGBps *float64 `json:"expected_gbps,omitempty"`
 	Fraction     *float64 `json:"fraction,omitempty"`
 	Threshold    *float64 `json:"threshold,omitempty"`
 	Basis        string   `json:"basis,omitempty"`
-	// Microseconds is the time of one round (TestLatency: one load;
-	// TestHandshake: one way there and back).
+	// Microseconds is the time of one round (TestLatency: one load; TestHandshake: one way there and back).
 	Microseconds *float64 `json:"us,omitempty"`
-	// Verified is "gpu" when the owner compared every byte, "host" when the
-	// owner's copy engine brought it to host memory for comparison, else
-	// empty.
+	// Verified is "gpu" when the owner compared every byte, "host" when the owner's copy engine brought it to host
+	// memory for comparison, else empty.
 	Verified string `json:"verified,omitempty"`
-	// BadBytes counts those that differ (in whole words of 8), FirstBad is
-	// the offsets of the first and the last byte of them, and Found says what was there instead: "poison"
-	// (nothing arrived), "zeros", "foreign" (another transfer's data),
-	// "other". "source" means that the copy changed its source, and "overrun" that it
-	// changed memory beside its destination.
+	// BadBytes counts those that differ (in whole words of 8), FirstBad is the offsets of the first and the last byte
+	// of them, and Found says what was there instead: "poison" (nothing arrived), "zeros", "foreign" (another
+	// transfer's data), "other". "source" means that the copy changed its source, and "overrun" that it changed memory
+	// beside its destination.
 	BadBytes int64  `json:"bad_bytes,omitempty"`
 	FirstBad *int64 `json:"first_bad,omitempty"`
 	LastBad  *int64 `json:"last_bad,omitempty"`
 	Found    string `json:"found,omitempty"`
-	// ErrorCode and ErrorName are the driver's, Call the function that gave
-	// them: "cuCtxEnablePeerAccess".
+	// ErrorCode and ErrorName are the driver's, Call the function that gave them: "cuCtxEnablePeerAccess".
 	ErrorCode int    `json:"error_code,omitempty"`
 	ErrorName string `json:"error_name,omitempty"`
 	Call      string `json:"call,omitempty"`
-	// User is who used one of the GPUs while it was timed, if the rate is not
-	// judged because of that (CauseBusy).
+	// User is who used one of the GPUs while it was timed, if the rate is not judged because of that (CauseBusy).
 	User *User `json:"user,omitempty"`
 	// Attempts counts how often it was tried, if that is more than once, and
 	// Repeats the attempts that gave this outcome.

@@ -125,8 +125,7 @@ func goArch(uname string) string {
 	return escape.Printable(uname, gather.MaxShown)
 }
 
-// readDistribution fills in what os-release(5) says. The file in /etc comes
-// first; the one in /usr/lib is the fallback.
+// readDistribution fills in what os-release(5) says. The file in /etc comes first; the one in /usr/lib is the fallback.
 func readDistribution(g *gather.Gathering, f *facts.HostFacts) {
 	b, err := g.Host.Read("/etc/os-release")
 	if errors.Is(err, fs.ErrNotExist) {

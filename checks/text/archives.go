@@ -80,8 +80,7 @@ func isBzip2(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("BZh")) && len(head) > 9 && string(head[4:10]) == "1AY&SY"
 }
 
-// xzDictionary bounds the memory for a file that is compressed with xz: that of its
-// highest level (xz(1), -9).
+// xzDictionary bounds the memory for a file that is compressed with xz: that of its highest level (xz(1), -9).
 const xzDictionary = 64 << 20
 
 func isZip(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
@@ -111,8 +110,7 @@ func (t *intake) inMemory(r io.Reader, what string) ([]byte, error) {
 	return raw, err
 }
 
-// zip reads the members of a zip archive. Their names are shown and never
-// used as paths.
+// zip reads the members of a zip archive. Their names are shown and never used as paths.
 func (t *intake) zip(ctx context.Context, in text, r io.ReaderAt, size int64) error {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -186,8 +184,7 @@ func (t *intake) tar(ctx context.Context, in text, r io.Reader) error {
 			t.cut(in.name)
 		}
 		if errors.Is(err, io.EOF) {
-			// What follows the last member is nothing, but for the checksum of
-			// what the archive is packed in.
+			// What follows the last member is nothing, but for the checksum of what the archive is packed in.
 			if _, err = io.Copy(io.Discard, end); err == nil {
 				t.tarEnded(in, end)
 				return nil

@@ -18,17 +18,14 @@ const (
 	// DefaultMaxBytes bounds what is read in all, after unpacking: no log that people attach to a ticket was
 	// larger, and logs of NCCL are read at 100 to 200 MB/s.
 	DefaultMaxBytes = 2 << 30
-	// maxTexts bounds the texts that are read, maxFiles the files of a folder
-	// that are listed before any is read.
+	// maxTexts bounds the texts that are read, maxFiles the files of a folder that are listed before any is read.
 	maxTexts = 4096
 	maxFiles = 100_000
-	// maxNamed is how many files of a folder or an archive are listed by name that
-	// are not read; the rest is counted.
+	// maxNamed is how many files of a folder or an archive are listed by name that are not read; the rest is counted.
 	maxNamed = 20
 	// maxDepth bounds archives in archives.
 	maxDepth = 3
-	// maxInMemory bounds what has to be held in memory whole: a zip inside
-	// another archive or a pipe, and a txtar.
+	// maxInMemory bounds what has to be held in memory whole: a zip inside another archive or a pipe, and a txtar.
 	maxInMemory = 64 << 20
 	// headBytes is how much of a text is looked at to tell what it is, and
 	// peekBytes the buffer that it is looked at in.
@@ -109,8 +106,7 @@ func (t *intake) unique(name string) string {
 	return unique
 }
 
-// listing lists the members of a folder or an archive that are not read: the first
-// ones by name, the rest by number.
+// listing lists the members of a folder or an archive that are not read: the first ones by name, the rest by number.
 type listing struct {
 	intake *intake
 	of     string

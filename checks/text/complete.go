@@ -12,9 +12,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// Complete fills what the facts of a machine lack from texts that were collected together
-// with its files, such as those of a sosreport. Unlike with Join, they are of the same machine
-// and time. What the files show stays.
+// Complete fills what the facts of a machine lack from texts that were collected together with its files, such as those
+// of a sosreport. Unlike with Join, they are of the same machine and time. What the files show stays.
 func Complete(machine, texts *facts.Facts) *facts.Facts {
 	joined := *machine
 	missing := slices.DeleteFunc(slices.Clone(machine.Unknown), func(u facts.Unknown) bool { return isKnown(machine, u) })
@@ -92,8 +91,7 @@ func fillSection(to, from reflect.Value) {
 	}
 }
 
-// fillList completes the entries of a list, and adds those that it lacks, in order of what names
-// them.
+// fillList completes the entries of a list, and adds those that it lacks, in order of what names them.
 func fillList(to, from reflect.Value) reflect.Value {
 	list, at := reflect.MakeSlice(to.Type(), 0, to.Len()+from.Len()), make(map[string]int, to.Len())
 	for i := range to.Len() {
@@ -136,8 +134,7 @@ func keyOf(entry reflect.Value) string {
 	return a.String() + " " + b.String()
 }
 
-// isKnown reports whether a fact that is listed as unknown is known. Parts of the entries of a
-// list are not looked at.
+// isKnown reports whether a fact that is listed as unknown is known. Parts of the entries of a list are not looked at.
 func isKnown(f *facts.Facts, u facts.Unknown) bool {
 	path, known := strings.Trim(u.Section+"."+u.Fact, "."), false
 	facts.Walk("", f, func(n *facts.Node) bool {

@@ -1,7 +1,6 @@
-// Package text reads the texts that users give, such as logs, outputs of commands
-// and descriptions of jobs, and builds from them the same facts that a live
-// machine gives. It recognises each text by its content, several kinds in one
-// file included, and records which line a fact comes from. It judges nothing.
+// Package text reads the texts that users give, such as logs, outputs of commands and descriptions of jobs, and builds
+// from them the same facts that a live machine gives. It recognises each text by its content, several kinds in one file
+// included, and records which line a fact comes from. It judges nothing.
 package text
 
 import (
@@ -48,31 +47,25 @@ type Options struct {
 	Files files.System
 }
 
-// The errors of Read where nothing in the texts was recognized. The facts still
-// list the texts.
+// The errors of Read where nothing in the texts was recognized. The facts still list the texts.
 var (
 	// ErrNothing is any of them.
 	ErrNothing = errors.New("nothing in it was recognized")
-	// ErrDeadline and ErrMaxBytes are those of texts that were not read since a
-	// bound was reached.
+	// ErrDeadline and ErrMaxBytes are those of texts that were not read since a bound was reached.
 	ErrDeadline = errors.New("the deadline was reached (--deadline)")
 	ErrMaxBytes = errors.New("the limit was reached (--max-bytes)")
 )
 
-// intake opens files, folders and archives, and gives their texts to a
-// reading.
+// intake opens files, folders and archives, and gives their texts to a reading.
 type intake struct {
 	*parse.Reading
 	options Options
-	// base are the facts of a recording among the texts, and baseName is that
-	// recording.
+	// base are the facts of a recording among the texts, and baseName is that recording.
 	base     *facts.Facts
 	baseName string
-	// alone is the archive whose members are called by their own names, since
-	// it is all that was given.
+	// alone is the archive whose members are called by their own names, since it is all that was given.
 	alone string
-	// explicit is set while a file is read that was named itself, not found
-	// in a folder or an archive.
+	// explicit is set while a file is read that was named itself, not found in a folder or an archive.
 	explicit bool
 	// machines are those of which the files are among what is read.
 	machines machines
@@ -90,8 +83,7 @@ type intake struct {
 type Result struct {
 	// Facts are what the texts tell.
 	Facts *facts.Facts
-	// Recording names the recording of a machine among the texts; empty if
-	// there was none.
+	// Recording names the recording of a machine among the texts; empty if there was none.
 	Recording string
 }
 
@@ -168,8 +160,7 @@ func (t *intake) nothing(texts []facts.Text) error {
 	}
 }
 
-// ended reports whether nothing more is read: a bound was reached. A context that
-// was cancelled gives its cause.
+// ended reports whether nothing more is read: a bound was reached. A context that was cancelled gives its cause.
 func (t *intake) ended(ctx context.Context) (bool, error) {
 	if ctx.Err() != nil {
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -210,8 +201,7 @@ func (t *intake) path(ctx context.Context, path string) error {
 	return t.folder(ctx, path)
 }
 
-// unreadable lists a file that could not be read, and lets the reading go on unless
-// it was cancelled.
+// unreadable lists a file that could not be read, and lets the reading go on unless it was cancelled.
 func (t *intake) unreadable(ctx context.Context, list *listing, name string, err error) error {
 	if _, cancelled := t.ended(ctx); cancelled != nil {
 		return cancelled
@@ -247,8 +237,7 @@ func (t *intake) file(ctx context.Context, path, shown string, mode fs.FileMode,
 	if err != nil {
 		return t.unreadable(ctx, list, shown, err)
 	}
-	// Files of /proc and /sys have no size, and reading /proc/kmsg takes away what
-	// was read.
+	// Files of /proc and /sys have no size, and reading /proc/kmsg takes away what was read.
 	if f.info.Mode().IsRegular() && f.info.Size() > 0 {
 		at := files.NewReaderAt(ctx, f, silence)
 		head := make([]byte, 4)
@@ -382,15 +371,13 @@ type text struct {
 	from io.Reader
 	// depth counts the archives around it.
 	depth int
-	// counted is set where what is read of it is counted already: it lies in an
-	// archive that is not compressed.
+	// counted is set where what is read of it is counted already: it lies in an archive that is not compressed.
 	counted bool
 	// list is that of the folder or archive in which it lies.
 	list *listing
 }
 
-// stream reads a text, or what is packed in it. What it is follows from its
-// first bytes.
+// stream reads a text, or what is packed in it. What it is follows from its first bytes.
 func (t *intake) stream(ctx context.Context, in text) error {
 	if t.full() {
 		in.list.pass(in.name, tooMany)

@@ -67,8 +67,7 @@ func joinNICs(machine, texts *facts.NICFacts) *facts.NICFacts {
 	return &joined
 }
 
-// joinStorage adds what gdscheck says of GPUDirect Storage, which tries it, to what the files of the
-// machine show.
+// joinStorage adds what gdscheck says of GPUDirect Storage, which tries it, to what the files of the machine show.
 func joinStorage(machine, texts *facts.StorageFacts) *facts.StorageFacts {
 	joined := *machine
 	switch {

@@ -234,8 +234,7 @@ func (t *intake) readCopied(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, rootfs.MaxFile+1))
 }
 
-// machine returns the facts of the machine of which files were among what was read; nil if there
-// was none.
+// machine returns the facts of the machine of which files were among what was read; nil if there was none.
 func (t *intake) machine(ctx context.Context) (*facts.Facts, error) {
 	all := t.machines.outermost()
 	switch {
@@ -263,8 +262,7 @@ func (t *intake) machine(ctx context.Context) (*facts.Facts, error) {
 	return f, nil
 }
 
-// outermost are the machines that do not lie in a folder of another, as the root folders of
-// containers do.
+// outermost are the machines that do not lie in a folder of another, as the root folders of containers do.
 func (m *machines) outermost() []*machineTree {
 	return slices.DeleteFunc(slices.Clone(m.all), func(inner *machineTree) bool {
 		return slices.ContainsFunc(m.all, func(outer *machineTree) bool {

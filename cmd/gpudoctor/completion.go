@@ -18,9 +18,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 
-// completeQuestion stands before a command line of which a shell asks what its last
-// word may become: gpudoctor __complete check --format m. Each answer stands on
-// a line. Without an answer, the shell offers names of files.
+// completeQuestion stands before a command line of which a shell asks what its last word may become: gpudoctor
+// __complete check --format m. Each answer stands on a line. Without an answer, the shell offers names of files.
 const completeQuestion = "__complete"
 
 // completionScripts make a shell ask gpudoctor what may come next. Bash replaces what stands behind the last ":" or

@@ -58,9 +58,8 @@ var (
 	ruleMemory uint64
 )
 
-// diagnose is the straight line: host, facts, findings, advice, report. The rules are
-// read while facts are gathered, and compiled while the GPUs are probed.
-// It may return both a report and an error: see gathered.
+// diagnose is the straight line: host, facts, findings, advice, report. The rules are read while facts are gathered,
+// and compiled while the GPUs are probed. It may return both a report and an error: see gathered.
 func diagnose(ctx context.Context, r request) (*report.Document, error) {
 	start := time.Now()
 	gathering, stop := context.WithCancel(ctx)
@@ -216,8 +215,7 @@ type knowledge struct {
 	remedies *remedies.Set
 }
 
-// learn loads the rules and remedies, concurrently, including those in a
-// folder of the user.
+// learn loads the rules and remedies, concurrently, including those in a folder of the user.
 func learn(policy string) (knowledge, error) {
 	var k knowledge
 	var ruleErr, remedyErr error
@@ -245,8 +243,7 @@ func (k knowledge) ruleIDs() []string {
 	return lines.Map(k.rules.Rules(), func(r rules.Rule) string { return r.ID })
 }
 
-// problem gives the faults of rules and remedies as one line for the first of
-// them and hints for the rest.
+// problem gives the faults of rules and remedies as one line for the first of them and hints for the rest.
 func problem(err error) error {
 	var all []error
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
@@ -263,8 +260,7 @@ func problem(err error) error {
 	return complaint.Hinted(first, append(hints, alsoHints(all)...)...)
 }
 
-// expand checks that each id is a rule, and replaces each cause by the rules that
-// report it.
+// expand checks that each id is a rule, and replaces each cause by the rules that report it.
 func (k knowledge) expand(ids []string) ([]string, error) {
 	var all, names []string
 	for _, id := range ids {
@@ -283,8 +279,7 @@ func (k knowledge) expand(ids []string) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// anyLeft refuses a choice of rules that leaves none to judge: such a run could
-// only be green.
+// anyLeft refuses a choice of rules that leaves none to judge: such a run could only be green.
 func (k knowledge) anyLeft(profile rules.Profile, only, skip []string) error {
 	left := slices.ContainsFunc(k.rules.Rules(), func(r rules.Rule) bool {
 		return (len(only) == 0 || slices.Contains(only, r.ID)) && !slices.Contains(skip, r.ID) && (len(r.Profiles) == 0 || slices.Contains(r.Profiles, profile))

@@ -66,8 +66,7 @@ func diff(c *cli.Context) error {
 	return verdict(exitFindings)
 }
 
-// readInputs reads reports and recordings. Rules are applied to recordings, for the profile of
-// the reports.
+// readInputs reads reports and recordings. Rules are applied to recordings, for the profile of the reports.
 func readInputs(ctx context.Context, names []string, policy string) ([]compare.Input, error) {
 	sides := make([]compare.Input, len(names))
 	profile := rules.Training
@@ -107,8 +106,7 @@ func readInputs(ctx context.Context, names []string, policy string) ([]compare.I
 	return sides, nil
 }
 
-// alikeNames replaces names by stand-ins on both sides where one has them: names and stand-ins are
-// no difference.
+// alikeNames replaces names by stand-ins on both sides where one has them: names and stand-ins are no difference.
 func alikeNames(sides []compare.Input) {
 	if compare.Replaced(sides[0]) != compare.Replaced(sides[1]) {
 		for i, s := range sides {

@@ -141,9 +141,8 @@ func isImage(ctx context.Context, name string, sure bool) (bool, error) {
 // isRemoteImage reports whether a name can only be that of an image in a registry.
 func isRemoteImage(name string) bool { return strings.HasPrefix(name, registry.Scheme) }
 
-// findImage finds out whether a name is that of a file that is an image, for which it returns nil,
-// or of an image in a registry. A file counts first, and what looks like a path is never looked
-// for in a registry.
+// findImage finds out whether a name is that of a file that is an image, for which it returns nil, or of an image in a
+// registry. A file counts first, and what looks like a path is never looked for in a registry.
 func findImage(ctx context.Context, name string) (*registry.Reference, error) {
 	ref, wrong := registry.Parse(name)
 	is, err := false, wrong

@@ -18,16 +18,14 @@ import (
 
 // argument is one flag of a command line, with its value.
 type argument struct {
-	// Name is the flag's first name; the name as typed if no command has
-	// such a flag.
+	// Name is the flag's first name; the name as typed if no command has such a flag.
 	Name string
 	// Typed is the flag as it was typed, without its value.
 	Typed string
 	Value string
 	// Given is true where there is a value, or an equals sign.
 	Given bool
-	// Known is true where some command has the flag, Takes where it takes a
-	// value.
+	// Known is true where some command has the flag, Takes where it takes a value.
 	Known, Takes bool
 }
 
@@ -158,8 +156,7 @@ func (l *line) Arranged() ([]string, error) {
 	return args, nil
 }
 
-// Misnamed reports whether there is a word where the name of a command is
-// expected.
+// Misnamed reports whether there is a word where the name of a command is expected.
 func (l *line) Misnamed() bool { return len(l.Words) > 0 && len(l.Commands()) > 0 }
 
 // allFlags are the flags of the program and of all commands, by all their names.

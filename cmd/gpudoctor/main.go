@@ -1,5 +1,4 @@
-// Command gpudoctor examines how the GPUs of a machine talk to each other, and
-// says what to do where they do not.
+// Command gpudoctor examines how the GPUs of a machine talk to each other, and says what to do where they do not.
 package main
 
 import (
@@ -170,8 +169,7 @@ func prefixed(text string, names []string) []string {
 	return lines.Map(names, func(name string) string { return text + name })
 }
 
-// verdictError makes the program exit with the code of a verdict. It has no message:
-// the report contains it.
+// verdictError makes the program exit with the code of a verdict. It has no message: the report contains it.
 type verdictError struct{ code int }
 
 func (e verdictError) Error() string { return fmt.Sprintf("exit code %d", e.code) }

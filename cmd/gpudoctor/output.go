@@ -64,8 +64,7 @@ func filesOf(all []output) []string {
 	return lines.NonEmpty(lines.Map(all, func(o output) string { return o.file })...)
 }
 
-// writable rejects a file that cannot be written, before any work is done. The flag names
-// it.
+// writable rejects a file that cannot be written, before any work is done. The flag names it.
 func writable(flag, file string) error {
 	switch err := stdio.CheckFile(file); {
 	case err == nil:
@@ -240,8 +239,7 @@ func styleFor(stdout io.Writer, color string, ascii bool) report.Style {
 	return s
 }
 
-// utf8Locale reports whether the locale's characters are UTF-8, by the first
-// of the variables that is set (locale(7)).
+// utf8Locale reports whether the locale's characters are UTF-8, by the first of the variables that is set (locale(7)).
 func utf8Locale() bool {
 	name := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
 	return strings.Contains(name, "utf-8") || strings.Contains(name, "utf8")

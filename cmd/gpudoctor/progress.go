@@ -30,8 +30,7 @@ const progressPatience = 400 * time.Millisecond
 // slow is when a person begins to wonder, and is told how long it may last.
 const progressSlow = 3 * time.Second
 
-// newProgress returns a progress that shows nothing where nobody looks. most is
-// how long the whole may take.
+// newProgress returns a progress that shows nothing where nobody looks. most is how long the whole may take.
 func newProgress(quiet bool, most time.Duration) *progress {
 	p := &progress{since: time.Now(), most: most, stop: make(chan struct{})}
 	if !quiet && term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" {

@@ -26,9 +26,8 @@ func (e stopped) ExitCode() int { return signalExitBase + int(e.Signal) }
 // a report of some 100 KiB takes to be written, shorter than a person waits.
 const abandonWithin = time.Second
 
-// signalEnding are the signals by which others end the program. The runtime of Go
-// would exit at once, or print a trace of its stacks. It still does so for a
-// fault of the program itself, which comes as one of the last five.
+// signalEnding are the signals by which others end the program. The runtime of Go would exit at once, or print a trace
+// of its stacks. It still does so for a fault of the program itself, which comes as one of the last five.
 var signalEnding = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGXCPU, syscall.SIGABRT,
 	syscall.SIGTRAP, syscall.SIGSYS, syscall.SIGILL, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV,
@@ -40,8 +39,7 @@ var signalEnding = []os.Signal{
 // whose reader has gone, and a file of the largest size that is allowed, make a write fail instead of ending the program.
 func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	// A signal that is caught, unlike one that is ignored, is back at its
-	// default in a child.
+	// A signal that is caught, unlike one that is ignored, is back at its default in a child.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGXFSZ)
 	c := make(chan os.Signal, 2)
 	for _, s := range signalEnding {

@@ -31,8 +31,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures"
 )
 
-// source is what is examined: this machine when from is empty, else
-// recordings and texts.
+// source is what is examined: this machine when from is empty, else recordings and texts.
 type source struct {
 	// from are recordings, texts, folders and archives; "-" is standard input.
 	from []string
@@ -47,8 +46,7 @@ type source struct {
 	// registry is reached without encryption.
 	platform  image.Platform
 	plainHTTP bool
-	// target is a recording of the machine that files of a job are for; empty where
-	// none was given.
+	// target is a recording of the machine that files of a job are for; empty where none was given.
 	target string
 	// exclude are patterns of files in folders that are not read.
 	exclude []string
@@ -70,8 +68,7 @@ func (s source) files() files.System {
 	return s.system
 }
 
-// The prefix of a name of a recording that comes with gpudoctor, and what
-// stands for standard input.
+// The prefix of a name of a recording that comes with gpudoctor, and what stands for standard input.
 const (
 	examplePrefix = "example:"
 	standardInput = "-"
@@ -87,8 +84,7 @@ func (s source) names() []string {
 // inputs are the files that are read.
 func (s source) inputs() []string { return slices.Concat(s.from, s.with, lines.NonEmpty(s.target)) }
 
-// folder is the folder that was examined, if it was one and nothing else: the names of its
-// texts are relative to it.
+// folder is the folder that was examined, if it was one and nothing else: the names of its texts are relative to it.
 func (s source) folder() string {
 	all := slices.Concat(s.from, s.with)
 	if len(all) != 1 {
@@ -273,8 +269,7 @@ func unusable(err error) error {
 	return complaint.Hinted(err, takesTexts)
 }
 
-// check rejects sources that cannot be combined or cannot be read, before any work is
-// done.
+// check rejects sources that cannot be combined or cannot be read, before any work is done.
 func (s source) check(ctx context.Context) error {
 	var seen []named
 	for i, name := range slices.Concat(s.from, s.with) {
@@ -327,9 +322,8 @@ func knownExample(from string) error {
 	return nil
 }
 
-// readable reports what a file or a folder is, or why it cannot be read. A pipe
-// is not opened, which would wait for its writer. A folder is only looked at: what
-// of it can be read is found when it is read.
+// readable reports what a file or a folder is, or why it cannot be read. A pipe is not opened, which would wait for its
+// writer. A folder is only looked at: what of it can be read is found when it is read.
 func (s source) readable(name string) (fs.FileInfo, error) {
 	info, err := s.files().Stat(name)
 	if err != nil || !info.IsDir() && !info.Mode().IsRegular() {

@@ -16,8 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules"
 )
 
-// readTarget reads which machine an image or the files of a job are for, and which platform
-// of an image is meant.
+// readTarget reads which machine an image or the files of a job are for, and which platform of an image is meant.
 func (r *request) readTarget(c *cli.Context) error {
 	r.source.target, r.driver = c.String(targetFlag.Name), c.String(driverFlag.Name)
 	switch {
@@ -109,9 +108,8 @@ func (r request) imageTarget(machine *facts.Facts) *facts.TargetFacts {
 	return t
 }
 
-// forTarget are the facts of files with those of the hardware of the machine that they are
-// for. What else the machine shows, its variables, limits and libraries, does not hold for
-// the job.
+// forTarget are the facts of files with those of the hardware of the machine that they are for. What else the machine
+// shows, its variables, limits and libraries, does not hold for the job.
 func forTarget(files, machine *facts.Facts) *facts.Facts {
 	joined := *files
 	joined.Host, joined.PCI, joined.GPUs, joined.Links, joined.NICs = machine.Host, machine.PCI, machine.GPUs, machine.Links, machine.NICs

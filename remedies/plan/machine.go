@@ -18,8 +18,7 @@ import (
 // severalNodes is the condition that there are several NUMA nodes.
 const severalNodes = "several-numa-nodes"
 
-// condition is whether something holds of a machine. Where it is not known, missing says what
-// is not.
+// condition is whether something holds of a machine. Where it is not known, missing says what is not.
 type condition struct {
 	holds   bool
 	missing string
@@ -158,8 +157,7 @@ func isName(s string) bool { return nameForm.MatchString(s) }
 
 var nameForm = lazy.New(`^[A-Za-z0-9._:,-]+$`)
 
-// numbered are the GPUs that a job can use, in its order: those that the driver offers, where it
-// was asked.
+// numbered are the GPUs that a job can use, in its order: those that the driver offers, where it was asked.
 func numbered(f *facts.Facts) []facts.GPU {
 	ordinal := map[string]int{}
 	if f.Transfers != nil {
@@ -203,8 +201,7 @@ func nodesOf(f *facts.Facts) (n int) {
 
 // ports are the RDMA devices of a machine by what they are for.
 type ports struct {
-	// active are those with an active port; near are the fastest of those that are nearest to
-	// a GPU, others the rest.
+	// active are those with an active port; near are the fastest of those that are nearest to a GPU, others the rest.
 	active, near, others []string
 }
 

@@ -60,8 +60,7 @@ type Setting struct {
 	Cures  []remedies.Cure `json:"cures,omitempty"`
 	// Proof is what was measured here about it.
 	Proof *remedies.Proof `json:"proof,omitempty"`
-	// Until is the title of what makes it superfluous, where it avoids a fault and does not
-	// remove it.
+	// Until is the title of what makes it superfluous, where it avoids a fault and does not remove it.
 	Until string `json:"until,omitempty"`
 
 	// Caution says when not to set it.

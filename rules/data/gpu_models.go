@@ -51,8 +51,7 @@ func GPUModelOf(name string) GPUModel {
 	return GPUModel{}
 }
 
-// GPUModelByID returns the model with a PCI device id ("0x74a1"); an empty one if the
-// table does not have it.
+// GPUModelByID returns the model with a PCI device id ("0x74a1"); an empty one if the table does not have it.
 func GPUModelByID(id string) GPUModel {
 	for _, m := range GPUModels().Models {
 		if slices.Contains(m.IDs, id) {

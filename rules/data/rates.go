@@ -83,8 +83,7 @@ func PCIeName(speedGTs float64, width int) string {
 	return fmt.Sprintf("PCIe %g GT/s x%d", speedGTs, width)
 }
 
-// PathRank is the place of a path's type from the nearest, and behind all for one that is not
-// known.
+// PathRank is the place of a path's type from the nearest, and behind all for one that is not known.
 func PathRank(path string) int {
 	if i := slices.Index(Rates().Paths, path); i >= 0 {
 		return i

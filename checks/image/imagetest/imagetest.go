@@ -1,6 +1,5 @@
-// Package imagetest makes container images for tests, in every form that gpudoctor reads.
-// go-containerregistry writes layouts and archives, so that the reader is tested against
-// what others write.
+// Package imagetest makes container images for tests, in every form that gpudoctor reads. go-containerregistry writes
+// layouts and archives, so that the reader is tested against what others write.
 package imagetest
 
 import (
@@ -144,8 +143,7 @@ func (f File) write(tb testing.TB, w *tar.Writer) {
 	expect.Value(io.WriteString(w, content[:h.Size]))(tb)
 }
 
-// flat is a root folder as an archive: what the layers leave, and the variables as enroot
-// writes them.
+// flat is a root folder as an archive: what the layers leave, and the variables as enroot writes them.
 func (i Image) flat(tb testing.TB) io.ReadCloser {
 	tb.Helper()
 	enroot := Layer{Files: []File{{Name: "etc/rc", Content: "exec \"$@\"\n"}, {Name: "etc/environment", Content: strings.Join(i.Env, "\n") + "\n"}}}
@@ -200,8 +198,7 @@ func Serve(tb testing.TB, wrap func(http.Handler) http.Handler) Server {
 	return Server{tb, start(wrap(handler)), inner}
 }
 
-// Push puts an image, an index with its images, or a manifest alone into the registry, and
-// returns its reference.
+// Push puts an image, an index with its images, or a manifest alone into the registry, and returns its reference.
 func (s Server) Push(what remote.Taggable, tag string) string {
 	s.tb.Helper()
 	path := "/org/app:" + tag

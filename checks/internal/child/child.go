@@ -1,8 +1,6 @@
-// Package child runs a part of this program in a child process of the same
-// binary. Vendor libraries hang for minutes or crash on a sick GPU: in a child
-// that costs gpudoctor an answer but does not end it. A child sends what it learns
-// as it learns it, so that one that hangs or crashes costs only what it had
-// not yet sent.
+// Package child runs a part of this program in a child process of the same binary. Vendor libraries hang for minutes or
+// crash on a sick GPU: in a child that costs gpudoctor an answer but does not end it. A child sends what it learns as
+// it learns it, so that one that hangs or crashes costs only what it had not yet sent.
 //
 // A child lives in a process group of its own and never outlives its parent:
 // it holds the reading end of a pipe (the lifeline) whose end of file means
@@ -54,8 +52,7 @@ type Spec struct {
 	Task string
 	// Args is given to the task as JSON.
 	Args any
-	// Env is added to the environment of the child, as "NAME=value", and overrides
-	// existing variables.
+	// Env is added to the environment of the child, as "NAME=value", and overrides existing variables.
 	Env []string
 	// Unset are variables that the child does not get.
 	Unset []string
@@ -69,15 +66,13 @@ type Spec struct {
 	// Input is sent to the child as it comes, until it is closed or the child
 	// has ended; the task reads it with Receive.
 	Input <-chan any
-	// Receive is called with each message as it arrives, from one goroutine,
-	// and not after Run has returned.
+	// Receive is called with each message as it arrives, from one goroutine, and not after Run has returned.
 	Receive func(message json.RawMessage)
 }
 
 // Result is the outcome of a child.
 type Result struct {
-	// Finished is true when the task ran to its end. Failure is the error
-	// that it returned then, or empty.
+	// Finished is true when the task ran to its end. Failure is the error that it returned then, or empty.
 	Finished bool
 	Failure  string
 	// Exited is true when the process ended with an exit code, which Code is.
@@ -94,8 +89,7 @@ type Result struct {
 	// ended. Recorded is false if that is not known.
 	Inside   []string
 	Recorded bool
-	// TimedOut is true when the deadline ended it, Canceled when the context
-	// was canceled.
+	// TimedOut is true when the deadline ended it, Canceled when the context was canceled.
 	TimedOut bool
 	Canceled bool
 	// Silent is true when it was ended because it sent nothing for too long. Quiet is for how long
@@ -105,17 +99,15 @@ type Result struct {
 	// Flooded is the stream of which the child, or a library in it, wrote more
 	// than any healthy one does; it was ended for that. Empty if none.
 	Flooded Stream
-	// Left is true when it was killed but still exists: it is blocked in the
-	// kernel until the kernel releases it.
+	// Left is true when it was killed but still exists: it is blocked in the kernel until the kernel releases it.
 	Left bool
 	// Stdout and Stderr are the last output of it and of the libraries in it.
 	Stdout string
 	Stderr string
 	// Malformed counts messages that could not be understood.
 	Malformed int
-	// Unsent counts messages that the task could not send: one that holds a NaN,
-	// which JSON cannot express, or one that is too long. UnsentReason is the
-	// first one's error.
+	// Unsent counts messages that the task could not send: one that holds a NaN, which JSON cannot express, or one that
+	// is too long. UnsentReason is the first one's error.
 	Unsent       int
 	UnsentReason string
 }

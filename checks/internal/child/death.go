@@ -8,8 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// Death says what ended a child that did not finish its task and
-// that this process did not end.
+// Death says what ended a child that did not finish its task and that this process did not end.
 type Death string
 
 // The causes of death.

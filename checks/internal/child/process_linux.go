@@ -20,9 +20,8 @@ func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: tr
 // sendKill is kill(2); tests replace it.
 var sendKill = func(pid int) error { return unix.Kill(pid, unix.SIGKILL) }
 
-// sigkill kills a process or, if the number is negative, a process group. Nothing else in
-// this program sends a signal. To kill(2), whose numbers have 32 bits, 0 means the group of
-// this process and -1 all processes.
+// sigkill kills a process or, if the number is negative, a process group. Nothing else in this program sends a signal.
+// To kill(2), whose numbers have 32 bits, 0 means the group of this process and -1 all processes.
 func sigkill(pid int) error {
 	if n := max(pid, -pid); n < 2 || n > math.MaxInt32 {
 		return unix.ESRCH

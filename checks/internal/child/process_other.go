@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// On systems other than Linux there is no GPU to examine; children only serve the
-// tests, and the lifeline ends them.
+// On systems other than Linux there is no GPU to examine; children only serve the tests, and the lifeline ends them.
 
 func self() (string, error) { return os.Executable() }
 

@@ -34,17 +34,15 @@ type cudaCalls struct {
 	GetErrorString      func(r Result, s *uintptr) Result                                                                                `cuda:"cuGetErrorString"`
 }
 
-// CUDA is NVIDIA's driver API, libcuda.so.1. Signatures and constants are those of cuda.h as of CUDA 12.6; the
-// names with a suffix (_v2) are the ones that the header maps the plain names to, and the plain ones would have
-// 32-bit sizes.
+// CUDA is NVIDIA's driver API, libcuda.so.1. Signatures and constants are those of cuda.h as of CUDA 12.6; the names
+// with a suffix (_v2) are the ones that the header maps the plain names to, and the plain ones would have 32-bit sizes.
 type CUDA struct {
 	Base
 
 	c cudaCalls
 }
 
-// cudaNativeAtomics is a CUdevice_P2PAttribute, lazyPeerAccess is
-// CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS (cuda.h).
+// cudaNativeAtomics is a CUdevice_P2PAttribute, lazyPeerAccess is CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS (cuda.h).
 const (
 	cudaNativeAtomics  = 3
 	cudaLazyPeerAccess = 1

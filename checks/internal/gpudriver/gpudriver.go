@@ -130,8 +130,7 @@ type Driver struct {
 
 // Vendor is what CUDA and HIP do differently.
 type Vendor interface {
-	// Version is the version of the API; the error wraps ErrVersion if the
-	// library is not to be used.
+	// Version is the version of the API; the error wraps ErrVersion if the library is not to be used.
 	Version() (string, error)
 	// Capability is CUDA's compute capability; empty for others.
 	Capability(dev Device) string
@@ -139,8 +138,7 @@ type Vendor interface {
 	// TimerHz is the rate of the counter that the handshake kernel reads.
 	TimerHz(dev Device) float64
 
-	// Retain makes a device's context, SetCurrent makes it current on this
-	// thread, which the caller must have locked.
+	// Retain makes a device's context, SetCurrent makes it current on this thread, which the caller must have locked.
 	Retain(dev Device) (Context, error)
 	SetCurrent(c Context) error
 	EnablePeer(peer Context) error

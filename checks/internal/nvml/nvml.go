@@ -1,7 +1,6 @@
-// Package nvml queries NVIDIA's management library, libnvidia-ml.so.1.
-// It does so in a child process, because on a faulty GPU the library hangs or
-// crashes, and it keeps what was answered before that. It only reads: no function
-// that it calls changes any state.
+// Package nvml queries NVIDIA's management library, libnvidia-ml.so.1. It does so in a child process, because on a
+// faulty GPU the library hangs or crashes, and it keeps what was answered before that. It only reads: no function that
+// it calls changes any state.
 package nvml
 
 import (
@@ -20,13 +19,11 @@ import (
 
 // The outcomes of a query.
 const (
-	// OK means that every query was answered, possibly with an error for
-	// one GPU.
+	// OK means that every query was answered, possibly with an error for one GPU.
 	OK = "ok"
 	// Hang means that a call did not return. Answer.Stage names it.
 	Hang = "hang"
-	// Crashed means that the library ended its process, inside one of its calls or
-	// in a thread of its own.
+	// Crashed means that the library ended its process, inside one of its calls or in a thread of its own.
 	Crashed = "crashed"
 	// Ended means that the process ended in another or an unknown way:
 	// Answer.Death. That says nothing about the library.
@@ -50,15 +47,13 @@ type Answer struct {
 	Reason    string `json:"reason,omitempty"`
 	// Death says what ended the process.
 	Death child.Death `json:"death,omitempty"`
-	// Stage is the step during which the library hung, crashed or
-	// failed: "nvmlDeviceGetHandleByIndex of GPU 3".
+	// Stage is the step during which the library hung, crashed or failed: "nvmlDeviceGetHandleByIndex of GPU 3".
 	Stage string `json:"stage,omitempty"`
 	// Left is true when the child could not be killed: it is blocked in the kernel.
 	Left bool `json:"left,omitempty"`
 	// Driver is the driver as NVML names it.
 	Driver facts.GPUDriver `json:"driver"`
-	// Devices are the GPUs in the library's order. After a hang they are
-	// those that were queried before it.
+	// Devices are the GPUs in the library's order. After a hang they are those that were queried before it.
 	Devices []Device `json:"devices"`
 	// P2P is the status of each pair, once; nil when it was not queried.
 	P2P []facts.GPUPeer `json:"p2p"`
@@ -69,8 +64,7 @@ type Device struct {
 	facts.GPU
 	// Own counts gpudoctor's own processes, which are left out of Processes.
 	Own int `json:"-"`
-	// Refused are the queries that this GPU answered with an error, other
-	// than that it does not support them.
+	// Refused are the queries that this GPU answered with an error, other than that it does not support them.
 	Refused []Refusal `json:"refused,omitempty"`
 }
 

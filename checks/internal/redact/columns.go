@@ -8,8 +8,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// This file redacts tables, as squeue and ps print them: there, only the heading of a
-// column says what stands in it.
+// This file redacts tables, as squeue and ps print them: there, only the heading of a column says what stands in it.
 
 // column is a column of a table: what stands in it, and where its heading does.
 type column struct {

@@ -15,8 +15,7 @@ import (
 // faults depend on stays recognisable: loopback and link-local addresses, zeros, which addresses are in one
 // network. PCI addresses, versions and times are left.
 //
-// A name is replaced wherever it stands once it is known: one redactor is for one run, all of which it studies
-// first.
+// A name is replaced wherever it stands once it is known: one redactor is for one run, all of which it studies first.
 //
 // A Redactor is not safe for concurrent use.
 type Redactor struct {

@@ -18,8 +18,7 @@ func Value[T any](r *Redactor, v T) T {
 	return out
 }
 
-// Study learns the names in a value, so that they are replaced wherever they
-// stand, also in what is redacted before it.
+// Study learns the names in a value, so that they are replaced wherever they stand, also in what is redacted before it.
 func (r *Redactor) Study(v any) {
 	r.Learning(func() {
 		if value := reflect.ValueOf(v); value.IsValid() && !r.secretsOnly {

@@ -37,8 +37,7 @@ type order struct {
 	API string `json:"api,omitempty"`
 	// Library is the path of the library, or its name.
 	Library string `json:"library"`
-	// Ranks is the size of the communicator; 0 asks only which GPUs there are, and loads the
-	// library.
+	// Ranks is the size of the communicator; 0 asks only which GPUs there are, and loads the library.
 	Ranks int `json:"ranks"`
 	// Mine are the ranks of this process and the ordinals of their GPUs.
 	Mine []place `json:"mine"`

@@ -1,7 +1,6 @@
-// Package collective runs the collectives of NCCL or RCCL between the GPUs of this machine, as a
-// job does: a process for each GPU, with the library that a job would load. Every word that a
-// rank receives is verified on its GPU. A rank that hangs, dies or fails ends all of them. It
-// judges nothing.
+// Package collective runs the collectives of NCCL or RCCL between the GPUs of this machine, as a job does: a process
+// for each GPU, with the library that a job would load. Every word that a rank receives is verified on its GPU. A rank
+// that hangs, dies or fails ends all of them. It judges nothing.
 package collective
 
 import (
@@ -31,9 +30,8 @@ type Options struct {
 	Candidates []probe.Candidate
 	// Arms are the names of the arms to run; empty means those of the mode.
 	Arms []string
-	// Brief is the short form that check runs by itself: after the first arm, that without the
-	// library's variables; others only where the first failed and that one did not work, and none
-	// once the time for them is used.
+	// Brief is the short form that check runs by itself: after the first arm, that without the library's variables;
+	// others only where the first failed and that one did not work, and none once the time for them is used.
 	Brief bool
 	// Files are the settings, by name, that the library reads from its files and that the
 	// environment does not override.

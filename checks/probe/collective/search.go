@@ -80,8 +80,7 @@ func culprits(all []string, cures func(unset []string) (works, tried bool)) (set
 	return set, true
 }
 
-// shortest is the shortest plan that shows how an arm failed, and whether an arm that was run by
-// it came that far.
+// shortest is the shortest plan that shows how an arm failed, and whether an arm that was run by it came that far.
 func shortest(failed *probe.Arm) (plan, func(*probe.Arm) bool) {
 	i := slices.IndexFunc(failed.Operations, func(op probe.Operation) bool { return op.Outcome.Failed() })
 	if i < 0 { // It failed in its start or its end.

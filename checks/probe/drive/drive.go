@@ -1,6 +1,5 @@
-// Package drive is what the probes have in common: how a driver is started and waited for, what an error, or
-// the end of a process, says about it, and the kernels that write patterns into the memory of GPUs and say what
-// is there later.
+// Package drive is what the probes have in common: how a driver is started and waited for, what an error, or the end of
+// a process, says about it, and the kernels that write patterns into the memory of GPUs and say what is there later.
 package drive
 
 import (

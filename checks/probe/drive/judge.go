@@ -144,8 +144,7 @@ type Judge struct {
 	planted      plant
 }
 
-// plant is a wrong word in an area, and the part of it that was read back before, beginning at the
-// word from.
+// plant is a wrong word in an area, and the part of it that was read back before, beginning at the word from.
 type plant struct {
 	index, value uint64
 	from, words  uint64

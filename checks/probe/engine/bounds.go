@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// mostGBps is what all links of one GPU carry together in one direction, in
-// 10^9 bytes per second, by the major number of the compute capability. It is the
-// raw rate of the fastest product of that architecture, so that no transfer can
-// be faster, on whatever board.
+// mostGBps is what all links of one GPU carry together in one direction, in 10^9 bytes per second, by the major number
+// of the compute capability. It is the raw rate of the fastest product of that architecture, so that no transfer can be
+// faster, on whatever board.
 //
 // Sources: NVIDIA's pages and white papers of the architectures: P100 4 NVLinks
 // of 20; V100 6 of 25; A100 12 of 25; H100, H200 and GH200's C2C 18 of 25; B200

@@ -1,8 +1,6 @@
-// Package engine moves data between GPUs and reports the outcome. It drives
-// the vendor's driver API in a child of this binary, which may hang or crash
-// without harm, and it verifies every byte on the GPU that owns it. It judges
-// not the speed: what a path should reach follows from the links, which package
-// checks knows.
+// Package engine moves data between GPUs and reports the outcome. It drives the vendor's driver API in a child of this
+// binary, which may hang or crash without harm, and it verifies every byte on the GPU that owns it. It judges not the
+// speed: what a path should reach follows from the links, which package checks knows.
 package engine
 
 import (
@@ -73,8 +71,7 @@ const (
 
 // message is what the child sends. In addition to its number, exactly one field is set.
 type message struct {
-	// Number counts the messages of one child from 1, so that one that was lost,
-	// repeated or reordered is noticed.
+	// Number counts the messages of one child from 1, so that one that was lost, repeated or reordered is noticed.
 	Number int `json:"n"`
 
 	Stage    string          `json:"stage,omitempty"`

@@ -45,13 +45,11 @@ type Options struct {
 	// Slow returns the transfers that are slower than they should be, for the
 	// given number of GPUs. It is called once all are tried; if it is nil, speed is not judged.
 	Slow func(ctx context.Context, gpus int, all []probe.Transfer) []probe.Transfer
-	// Users returns which GPUs others use at this moment, by address. It is only called
-	// if a transfer is slow.
+	// Users returns which GPUs others use at this moment, by address. It is only called if a transfer is slow.
 	Users func(ctx context.Context) map[string]probe.User
 	// Progress, if set, is called with each stage as it begins.
 	Progress func(stage string)
-	// API is the only one to try, "cuda" or "hip"; empty means CUDA,
-	// and HIP if there is no GPU for CUDA.
+	// API is the only one to try, "cuda" or "hip"; empty means CUDA, and HIP if there is no GPU for CUDA.
 	API string
 	// Env is added to the child's environment.
 	Env []string

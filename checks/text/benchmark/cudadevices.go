@@ -11,8 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// cudaDevicesKind reads the lists of devices that NVIDIA's benchmarks print
-// above their tables.
+// cudaDevicesKind reads the lists of devices that NVIDIA's benchmarks print above their tables.
 var cudaDevicesKind = &parse.Kind{
 	Name:    "cuda-devices",
 	Title:   "GPUs by address, from the head of p2pBandwidthLatencyTest, nvbandwidth or nccl-tests",
@@ -23,8 +22,7 @@ var cudaDevicesKind = &parse.Kind{
 }
 
 var (
-	// p2pBandwidthLatencyTest.cu: "Device: %d, %s, pciBusID: %x, pciDeviceID:
-	// %x, pciDomainID:%x".
+	// p2pBandwidthLatencyTest.cu: "Device: %d, %s, pciBusID: %x, pciDeviceID: %x, pciDomainID:%x".
 	cudaDevicesSample = lazy.New(`^\s*Device: (\d+), (.+), pciBusID: ([0-9a-f]{1,2}), pciDeviceID: ([0-9a-f]{1,2}), pciDomainID: ?([0-9a-f]{1,8})\s*$`)
 	// nvbandwidth.cpp: "Device %d: %s (%s)" with the bus id.
 	cudaDevicesBandwidth = lazy.New(`^\s*Device (\d+): (.+) \(([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-7])?\)\s*$`)

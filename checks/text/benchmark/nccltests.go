@@ -24,8 +24,7 @@ var ncclTestsKind = &parse.Kind{
 
 var (
 	ncclTestsHead = lazy.New(`^\W*(?:nThread \d+ nGpus \d+|Using devices\s*$|Collective test starting|out-of-place\s+in-place)`)
-	// ncclTestsColumns is the line of the columns' names, with which a table
-	// begins that was cut out of its log.
+	// ncclTestsColumns is the line of the columns' names, with which a table begins that was cut out of its log.
 	ncclTestsColumns = lazy.New(`^\W*size +count +(?:\(elements\) +)?type\b.* algbw +busbw\b`)
 	ncclTestsDevice  = lazy.New(`Rank +(\d+) (?:Group +\d+ )?(?:Pid +\d+ )?(?:on +(\S+) |uses )device +(\d+) \[(\S+?)\] (.+?)\s*$`)
 	// ncclTestsRow is a size, a count, a type (test_typenames), the operation and the root where there are any,
@@ -158,8 +157,7 @@ func (t *ncclTests) check(wrong float64) {
 	*t.Wrong += int64(wrong)
 }
 
-// ncclTestsGoesOn reports whether a row or a closing line of the table is
-// among the next lines.
+// ncclTestsGoesOn reports whether a row or a closing line of the table is among the next lines.
 func ncclTestsGoesOn(in *parse.Lines) bool {
 	for _, l := range in.Ahead(20)[1:] {
 		if ncclTestsHead.MatchString(l.Text) {

@@ -9,8 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// peerMatrixKind is what small programs print that people write to ask the driver
-// for peer access, pair by pair:
+// peerMatrixKind is what small programs print that people write to ask the driver for peer access, pair by pair:
 //
 //	[Step 1] hipDeviceCanAccessPeer matrix
 //	0 -> 1 : 1
@@ -41,10 +40,9 @@ var peerMatrixKind = &parse.Kind{
 
 var peerMatrixRow = lazy.New(`^\s*(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?(?:->|→|=>) ?(?:(?i:GPU|device|dev) ?)?(\d{1,2}) ?[:=] ?(0|1|(?i:yes|no|true|false))\s*$`)
 
-// peerCopyKind is a line in which such a program says how a copy between two GPUs
-// came out: "copy cuda:0 -> cuda:1 : max abs diff 3.99, all zeros on target: True",
-// "P2P copy success: GPU 0 -> GPU 1, bytes = 67108864". What it calls a success
-// was not compared with the source data.
+// peerCopyKind is a line in which such a program says how a copy between two GPUs came out: "copy cuda:0 -> cuda:1 :
+// max abs diff 3.99, all zeros on target: True", "P2P copy success: GPU 0 -> GPU 1, bytes = 67108864". What it calls a
+// success was not compared with the source data.
 var peerCopyKind = &parse.Kind{
 	Name: "peer-copy", Title: "a copy between two GPUs, from a small program", Gives: []string{"benchmarks"},
 	Anchors: []string{"opy", "opied", "opies", "COPY", "COPIED", "emcpy", "MEMCPY", "ransfer", "TRANSFER"},
@@ -54,8 +52,7 @@ var peerCopyKind = &parse.Kind{
 var (
 	peerCopyPair = lazy.New(`(?i)\b(?:cuda:|gpu[ :]?|hip:|device[ :]?)(\d{1,2}) ?(?:->|→|=>| to ) ?(?:cuda:|gpu[ :]?|hip:|device[ :]?)(\d{1,2})\b`)
 	peerCopyTold = lazy.New(`(?i)\bcop(?:y|ied|ies)\b|memcpy|transfer`)
-	// The words that data arrived wrong, with the number or the answer that
-	// decides, if there is one.
+	// The words that data arrived wrong, with the number or the answer that decides, if there is one.
 	peerCopyWords = lazy.New(`(?i)\b(?:all[ -]zeros?|mismatch(?:es|ed)?|corrupt(?:ed|ion)?|incorrect|wrong data|data (?:is )?wrong|not equal|differs?)\b(?: (?:on|at|in) \w+)?(?: ?[:=] ?(\w+))?`)
 	peerCopyDiff  = lazy.New(`(?i)\bmax(?:imum)?[ _]?(?:abs(?:olute)?[ _])?(?:diff(?:erence)?|err(?:or)?)[ :=]+([0-9.]+(?:e[-+]?\d+)?)`)
 	peerCopyGood  = lazy.New(`(?i)\b(?:success(?:ful(?:ly)?)?|ok|pass(?:ed)?|correct|match(?:es)?|equal[:= ]+true)\b`)
@@ -81,8 +78,7 @@ func peerCopyLine(s *parse.Sink, l parse.Line, m []string) bool {
 	return true
 }
 
-// peerCopyVerdict says whether a line calls data wrong, and whether it compared
-// them at all.
+// peerCopyVerdict says whether a line calls data wrong, and whether it compared them at all.
 func peerCopyVerdict(text string) (wrong, told bool) {
 	if v, err := facts.ParseFloat(peerCopyDiff.First(text)); err == nil {
 		wrong, told = v > 0, true // A copy is exact: rounding is no excuse.

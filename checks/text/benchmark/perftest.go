@@ -98,9 +98,8 @@ func perftestRead(s *parse.Sink, p *perftest, in *parse.Lines) {
 	}
 }
 
-// perftestGPUKind are the lines by which perftest tells, before its table, that the
-// buffer lies in a GPU (src/cuda_memory.c, src/rocm_memory.c; older ones say
-// "cuMemAlloc() of a 131072 bytes GPU buffer").
+// perftestGPUKind are the lines by which perftest tells, before its table, that the buffer lies in a GPU
+// (src/cuda_memory.c, src/rocm_memory.c; older ones say "cuMemAlloc() of a 131072 bytes GPU buffer").
 func perftestGPUKind(p *perftest) *parse.Kind {
 	return &parse.Kind{
 		Name:    "perftest-gpu",

@@ -109,9 +109,8 @@ func kernelIOMMU(s *parse.Sink, l parse.Line, message string) bool {
 	return true
 }
 
-// kernelConfigKind takes single options of the kernel's configuration, as a search
-// in /proc/config.gz or /boot/config-* prints them. An option that the text does not
-// name stays unknown: it may have been left out by the search.
+// kernelConfigKind takes single options of the kernel's configuration, as a search in /proc/config.gz or /boot/config-*
+// prints them. An option that the text does not name stays unknown: it may have been left out by the search.
 var kernelConfigKind = &parse.Kind{
 	Name: "kernel-config", Title: "Options of the kernel's configuration",
 	Command: "zgrep -E 'HSA_AMD|P2PDMA|MOVE_NOTIFY' /proc/config.gz /boot/config-$(uname -r)",

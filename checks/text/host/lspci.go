@@ -201,8 +201,7 @@ func lspciMaker(rest string) (vendor, device string) {
 	return "", ""
 }
 
-// lspciRootPort are names of root ports: Intel's and others' say so, and AMD
-// calls those of its processors GPP bridges.
+// lspciRootPort are names of root ports: Intel's and others' say so, and AMD calls those of its processors GPP bridges.
 var lspciRootPort = lazy.New(`Root Port|GPP Bridge`)
 
 // lspciUnnamedDevice is a device that the database does not know: "NVIDIA Corporation Device 2684 (rev a1)".
@@ -434,8 +433,7 @@ func (t *tree) place(s *parse.Sink) {
 	}
 }
 
-// above lists the bridges above a function, the root port first, and its root
-// bus; there are none if it cannot be told.
+// above lists the bridges above a function, the root port first, and its root bus; there are none if it cannot be told.
 func (t *tree) above(s *parse.Sink, address string) (ancestors []string, root string) {
 	const deepest = 64 // More than PCI Express allows to be nested.
 	for at := address; len(ancestors) < deepest; {

@@ -14,9 +14,8 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// logKind are the lines that NCCL (2.4 to 2.30) and RCCL write of their start
-// and of the ways that they choose. Forms are of NVIDIA/nccl v2.4.2-1 to
-// v2.30.7-1 and ROCm/rccl rocm-4.0 to rocm-6.2, src/init.cc, src/bootstrap.cc,
+// logKind are the lines that NCCL (2.4 to 2.30) and RCCL write of their start and of the ways that they choose. Forms
+// are of NVIDIA/nccl v2.4.2-1 to v2.30.7-1 and ROCm/rccl rocm-4.0 to rocm-6.2, src/init.cc, src/bootstrap.cc,
 // src/transport and src/debug.cc.
 //
 // A job of a thousand ranks writes gigabytes of them, so what stands in every
@@ -60,8 +59,7 @@ type log struct {
 	ranks    int
 
 	pairs map[pair]*channelCount
-	// hostOf is the host of each rank, mixed where ranks of several
-	// communicators bear the number.
+	// hostOf is the host of each rank, mixed where ranks of several communicators bear the number.
 	hostOf map[int]string
 
 	networks   []facts.NetworkChoice
@@ -723,8 +721,7 @@ func (n *log) finish(s *parse.Sink) {
 	logs.Unequal = n.set.unequal()
 }
 
-// transports adds the pairs up by way and by whether both ends are on one
-// host, in order of the first line.
+// transports adds the pairs up by way and by whether both ends are on one host, in order of the first line.
 func (n *log) transports() []facts.Transport {
 	type key struct {
 		way  way

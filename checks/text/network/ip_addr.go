@@ -47,8 +47,7 @@ func ipAddrBelongs(l parse.Line) bool {
 		ipAddrDetail.MatchString(l.Text) || strings.HasPrefix(strings.TrimSpace(l.Text), "link/")
 }
 
-// ipAddrLine reads one line that belongs to the interface current, and returns
-// the one to which the next line belongs.
+// ipAddrLine reads one line that belongs to the interface current, and returns the one to which the next line belongs.
 func ipAddrLine(s *parse.Sink, current string, l parse.Line) string {
 	if m := ipAddrHead.FindStringSubmatch(l.Text); m != nil {
 		if !network.IsName(m[2]) {

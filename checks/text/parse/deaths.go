@@ -11,8 +11,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// maxDeaths bounds the deaths that are kept: the first half of them, and of the
-// rest the last.
+// maxDeaths bounds the deaths that are kept: the first half of them, and of the rest the last.
 const maxDeaths = 64
 
 // noted is a death and the number of the text that reports it.
@@ -68,8 +67,7 @@ func (s *Sink) identify(l Line) Speaker {
 	return who
 }
 
-// RankOf is the rank that wrote a line, by the line or the name of its text; nil if
-// neither tells.
+// RankOf is the rank that wrote a line, by the line or the name of its text; nil if neither tells.
 func (s *Sink) RankOf(l Line) *int { return s.identify(l).rank }
 
 // alike reports whether two deaths tell the same of the same process.

@@ -45,10 +45,9 @@ var htmlEntities = strings.NewReplacer(
 	"&#34;", `"`, "&#39;", "'", "&#x27;", "'", "&#x2F;", "/", "&#60;", "<", "&#62;", ">", "&#160;", " ",
 )
 
-// saidIn returns what a program said in a line of JSON as collectors write it: Docker's
-// json-file ("log"), journalctl -o json ("MESSAGE"), Google Cloud ("textPayload"), and the
-// loggers of most languages ("message", "msg"). Its time and its speaker go before it, as
-// syslog has them.
+// saidIn returns what a program said in a line of JSON as collectors write it: Docker's json-file ("log"), journalctl
+// -o json ("MESSAGE"), Google Cloud ("textPayload"), and the loggers of most languages ("message", "msg"). Its time and
+// its speaker go before it, as syslog has them.
 func saidIn(line []byte) (said []byte, ok bool) {
 	from := bytes.Index(line, openObject)
 	if from < 0 || line[len(line)-1] != '}' || from > maxPrefixes*prefixBytes || prefixesLen(string(line[:from])) != from {

@@ -119,8 +119,7 @@ func JSONNodes(text string) *yaml.Node {
 	return n.Content[0]
 }
 
-// YAMLBelow follows keys into a document, as Go's JSON reads them: their case
-// does not matter.
+// YAMLBelow follows keys into a document, as Go's JSON reads them: their case does not matter.
 func YAMLBelow(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		var next *yaml.Node

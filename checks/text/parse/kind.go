@@ -1,6 +1,5 @@
-// Package parse is what readers of texts are built from: kinds of text, the lines that
-// they take, and the sink that builds the facts. A reading offers each line to the kinds
-// whose anchors it contains.
+// Package parse is what readers of texts are built from: kinds of text, the lines that they take, and the sink that
+// builds the facts. A reading offers each line to the kinds whose anchors it contains.
 package parse
 
 import (
@@ -16,8 +15,7 @@ type Kind struct {
 	Name string
 	// Title is what it is, for people: "PCI devices, from lspci".
 	Title string
-	// Command produces it, as it is to be typed: "sudo lspci -vvv". It is
-	// empty for what no command gives.
+	// Command produces it, as it is to be typed: "sudo lspci -vvv". It is empty for what no command gives.
 	Command string
 	// Gives are the sections of the facts that it fills.
 	Gives []string
@@ -64,8 +62,7 @@ func LineLike(form *lazy.Regexp, take func(s *Sink, l Line, m []string) bool) fu
 	}
 }
 
-// Family are kinds of text that belong together, for one reading: what they share of
-// it is theirs.
+// Family are kinds of text that belong together, for one reading: what they share of it is theirs.
 type Family struct {
 	Kinds []*Kind
 	// End, if set, is called at the end of each text.

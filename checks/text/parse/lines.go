@@ -18,16 +18,13 @@ func Size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
 
 // Line is one line of a text, without its end and without terminal escapes.
 type Line struct {
-	// Text is what it holds, without what launchers put before it (see prefixesLen); a tab
-	// stays a tab.
+	// Text is what it holds, without what launchers put before it (see prefixesLen); a tab stays a tab.
 	Text string
-	// whole is the line with its sure prefixes, without what follows it (see withoutSuffix);
-	// empty if it has none.
+	// whole is the line with its sure prefixes, without what follows it (see withoutSuffix); empty if it has none.
 	whole string
 	// bare is the line without its sure prefixes.
 	bare string
-	// said is what the line says in the form of a program's own line, where it quotes one
-	// in another form.
+	// said is what the line says in the form of a program's own line, where it quotes one in another form.
 	said string
 	// Number counts from 1, as editors do: a line feed ends a line, and so does a
 	// carriage return in a text that has no line feeds.
@@ -57,8 +54,7 @@ func (l *Line) of(text string) {
 // Whole is the line with what a launcher put before it.
 func (l Line) Whole() string { return cmp.Or(l.whole, l.bare, l.Text) }
 
-// Quoted is how many times a line is quoted, as Markdown and e-mail do it, and how far it is
-// indented.
+// Quoted is how many times a line is quoted, as Markdown and e-mail do it, and how far it is indented.
 func (l Line) Quoted() (times, indented int) {
 	if l.bare == "" || !strings.ContainsRune(" \t>", rune(l.bare[0])) && !strings.Contains(l.bare[:min(len(l.bare), prefixBytes)], ">") {
 		return 0, 0
@@ -110,8 +106,7 @@ type Prompt struct {
 	Line int
 }
 
-// Lines hands out the lines of one text, up to the end of the text or to the
-// next shell prompt.
+// Lines hands out the lines of one text, up to the end of the text or to the next shell prompt.
 type Lines struct {
 	name   string
 	prompt Prompt
@@ -135,12 +130,10 @@ type Lines struct {
 // Name is the text's name.
 func (in *Lines) Name() string { return in.name }
 
-// Prompt is the last shell prompt before the next line; its Command is empty
-// where there was none.
+// Prompt is the last shell prompt before the next line; its Command is empty where there was none.
 func (in *Lines) Prompt() Prompt { return in.prompt }
 
-// After reports whether the next line is the first one after the prompt of
-// one of these commands.
+// After reports whether the next line is the first one after the prompt of one of these commands.
 func (in *Lines) After(commands ...string) bool {
 	next, ok := in.Peek()
 	return ok && in.prompt.Command != "" && next.Number == in.prompt.Line+1 &&
@@ -206,8 +199,7 @@ func (in *Lines) strip(prefixes []prefix) {
 // linesShared is how many lines below one tell whether its prefixes are theirs as well.
 const linesShared = 6
 
-// shared is how many of the prefixes of the next line those below it have as well; 0 where
-// there are none.
+// shared is how many of the prefixes of the next line those below it have as well; 0 where there are none.
 func (in *Lines) shared(prefixes []prefix) int {
 	in.strip(nil)
 	below := in.Ahead(1 + linesShared)
@@ -280,8 +272,7 @@ func plain(line []byte) bool {
 // "host:~$ cmd", "(env) user@host:~$ cmd", "user@host ~ % cmd".
 var promptForms = lazy.New(`^(?:\([\w.-]+\) ?)?(?:\[?(?:[\w.-]+@)?(?P<host>[A-Za-z][\w.-]*)(?::[^\s$#%>]*|[ ][^\s$#%>\]]+)?\]?)? ?(?P<sign>[$#%]) (?P<command>[A-Za-z./~_].*)$`)
 
-// bareCommands are commands behind a bare "#", which may as well begin a
-// comment.
+// bareCommands are commands behind a bare "#", which may as well begin a comment.
 var bareCommands = lazy.New(`^(?:sudo |env |[A-Z_]+=\S* )*(?:\./|/)?[\w./-]*\b(?:lspci|dmesg|journalctl|ping|nc|iperf3?|ss|iptables|ufw|rdma|opensm|sminfo|cat|grep|egrep|awk|ls|lsmod|modinfo|modprobe|nvidia-smi|nvidia-bug-report\.sh|amd-smi|rocm-smi|rocminfo|ibv_devinfo|ibv_devices|ibstat|ibstatus|ibdev2netdev|show_gids|ip|ifconfig|ethtool|ulimit|df|free|lscpu|numactl|lstopo|docker|podman|kubectl|uname|dmidecode|fi_info|ofed_info|mlnx_qos|sysctl|env|printenv|echo|pip|pip3|conda|dpkg|rpm|apt|python|python3|systemctl|gdscheck|gdscheck\.py|setpci|lsb_release|mount|findmnt|srun|sbatch|mpirun|torchrun|\w+_perf|p2pBandwidthLatencyTest|nvbandwidth|ib_\w+_bw|ib_\w+_lat|nvidia-imex-ctl|find|head|tail|cut|strings|ldd|ldconfig|hostname|id|mst|mlxconfig|mlxlink|lsof|ps|top|TransferBench|rocm_agent_enumerator)(?:\s|$)`)
 
 // headingOf reads a line that names the file whose content follows, as

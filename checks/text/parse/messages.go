@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// MaxMessages bounds the messages that differ from each other, and
-	// maxVariants those of one form.
+	// MaxMessages bounds the messages that differ from each other, and maxVariants those of one form.
 	MaxMessages = 2000
 	maxVariants = 16
 	// maxSpeakers bounds the processes that are distinguished for one message.

@@ -44,15 +44,13 @@ type said struct {
 	length int
 }
 
-// MaxOrigins bounds the places that are kept, and maxWatched the objects that
-// one line may change.
+// MaxOrigins bounds the places that are kept, and maxWatched the objects that one line may change.
 const (
 	MaxOrigins = 20000
 	maxWatched = 256
 )
 
-// note keeps the first place of a value. Line 0 means no single line: several
-// lines give the value together.
+// note keeps the first place of a value. Line 0 means no single line: several lines give the value together.
 func (g *ledger) note(fact, value, source string, line int) {
 	t := toldValue{fact, value}
 	if g.known[t] || len(g.told) >= MaxOrigins {

@@ -6,10 +6,9 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// What launchers, collectors of logs and people put before a line is taken off it. Some
-// prefixes are sure: nothing else has their form, and they are taken off each line. Those
-// of the prefixForms are not ("3: " is the label of a task, an interface of ip addr, or a
-// line of a table), and are taken off where a line as it is means nothing.
+// What launchers, collectors of logs and people put before a line is taken off it. Some prefixes are sure: nothing else
+// has their form, and they are taken off each line. Those of the prefixForms are not ("3: " is the label of a task, an
+// interface of ip addr, or a line of a table), and are taken off where a line as it is means nothing.
 
 // maxPrefixes bounds how many of them one line has.
 const maxPrefixes = 8
@@ -30,9 +29,8 @@ func prefixesLen(line string) int {
 	return at
 }
 
-// withoutSuffix takes off a line what follows it and does not belong to it: blanks, a
-// line break of HTML, and the marks of code in Markdown, around all of it or all of an
-// item of a list.
+// withoutSuffix takes off a line what follows it and does not belong to it: blanks, a line break of HTML, and the marks
+// of code in Markdown, around all of it or all of an item of a list.
 func withoutSuffix(line string) string {
 	if line == "" {
 		return line
@@ -114,10 +112,9 @@ const level = `(?:[|] )?\[?(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL
 
 // The forms of prefixes that are not sure.
 var prefixForms = []prefixForm{
-	// A time in front: ISO and its relatives, those of syslog and of date(1), a clock,
-	// seconds since 1970, in brackets or not, and what logs put between it and what they
-	// say: a level, the host and the program of syslog. GitHub puts the job and the step
-	// before it.
+	// A time in front: ISO and its relatives, those of syslog and of date(1), a clock, seconds since 1970, in brackets
+	// or not, and what logs put between it and what they say: a level, the host and the program of syslog. GitHub puts
+	// the job and the step before it.
 	{may: mayBeTime, form: lazy.New(`^(?:[\w ./()-]{1,80}\t[^\t]{1,80}\t)?[\[(]?(?:` +
 		`\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d:\d\d(?:[.,:]\d{1,9})?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?` +
 		`|\d\d[-/]\d\d(?:[-/]\d{2,4})? \d\d:\d\d:\d\d(?:[.,]\d{1,9})?` +
@@ -169,8 +166,7 @@ func mayBeTime(line string) bool {
 	return strings.IndexByte(line[:min(len(line), prefixBytes)], '\t') > 0
 }
 
-// mayBeNamed is the may of names: a word with a colon. "node7:4021:4077 [3] NCCL WARN"
-// tells who wrote the line.
+// mayBeNamed is the may of names: a word with a colon. "node7:4021:4077 [3] NCCL WARN" tells who wrote the line.
 func mayBeNamed(line string) bool {
 	return wordWithColon.MatchString(line) && !processForm.MatchString(line)
 }
@@ -180,8 +176,7 @@ var (
 	processForm   = lazy.New(`^[\w./@-]+:\d+:\d+ \[`)
 )
 
-// trim takes this form off a line, and returns what it took; that is empty if the line
-// does not have it.
+// trim takes this form off a line, and returns what it took; that is empty if the line does not have it.
 func (t *prefixForm) trim(line string) (inner, taken string) {
 	if line == "" || !t.may(line) {
 		return line, ""
@@ -265,8 +260,7 @@ func commonPrefixes(prefixes []prefix, line string) int {
 	return len(prefixes)
 }
 
-// StripPrefix removes the outermost prefix that was put before a line; ok is false
-// if there is no prefix.
+// StripPrefix removes the outermost prefix that was put before a line; ok is false if there is no prefix.
 func StripPrefix(line string) (inner string, ok bool) {
 	inner, _, ok = stripPrefix(line)
 	return inner, ok

@@ -16,8 +16,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
-// Reading is the examination of one or more texts that describe one machine or
-// one job.
+// Reading is the examination of one or more texts that describe one machine or one job.
 type Reading struct {
 	Sink     *Sink
 	families []Family
@@ -31,15 +30,13 @@ type Reading struct {
 	// piecesRead is true if readers of lines have seen that as well.
 	piecesTo   int
 	piecesRead bool
-	// announced are the prefixes of processes that announced the last warning of NCCL,
-	// which their next line quotes.
+	// announced are the prefixes of processes that announced the last warning of NCCL, which their next line quotes.
 	announced []string
 	// quotation is one of which a piece was read.
 	quotation *quotation
 }
 
-// promptSigns are in each line that may be a shell prompt, or a heading that
-// takes the role of one (see headingOf).
+// promptSigns are in each line that may be a shell prompt, or a heading that takes the role of one (see headingOf).
 var promptSigns = []string{"$ ", "# ", "% ", "*** /", "==> /", "*** ls: "}
 
 // Registry is the families of kinds that are read.
@@ -208,9 +205,8 @@ func (r *Reading) block(in *Lines, l Line) {
 	r.recognised(kind.Name, l.Number, in.taken-before)
 }
 
-// kindBelow returns the kind of the block that begins at the next line, be it behind
-// prefixes: those that the lines below have as well are tried first, then none, then more
-// of them.
+// kindBelow returns the kind of the block that begins at the next line, be it behind prefixes: those that the lines
+// below have as well are tried first, then none, then more of them.
 func (r *Reading) kindBelow(in *Lines, l Line) *Kind {
 	if !r.mayBegin(in, l) {
 		return nil
@@ -248,8 +244,7 @@ func (r *Reading) mayBegin(in *Lines, l Line) bool {
 		slices.ContainsFunc(l.takers, func(t uint16) bool { return int(t) < len(r.kinds) && r.kinds[t].Read != nil })
 }
 
-// kindOf returns the kind of the block that begins at the next line: of those
-// that may, the first.
+// kindOf returns the kind of the block that begins at the next line: of those that may, the first.
 func (r *Reading) kindOf(in *Lines, l Line) *Kind {
 	var ok bool
 	if in.first, ok = in.Peek(); !ok {
@@ -282,8 +277,7 @@ func (r *Reading) understood(l Line) bool {
 	return true
 }
 
-// line offers a line to what takes lines by themselves: as it stands, and without the
-// prefixes that it may have.
+// line offers a line to what takes lines by themselves: as it stands, and without the prefixes that it may have.
 func (r *Reading) line(l Line) {
 	if statements := r.kindsOf(l); !statements || r.Sink.source != NoSource && (r.Sink.source != Data || !toldByServer.MatchString(l.Text)) {
 		return
@@ -388,9 +382,8 @@ func (r *Reading) lineOf(k *Kind, l Line) bool {
 	return false
 }
 
-// statementIn returns the first of the catalogue's rows, of those whose anchors a line
-// holds, that it matches, and its fields: those without prefixes, where these are found
-// there as well.
+// statementIn returns the first of the catalogue's rows, of those whose anchors a line holds, that it matches, and its
+// fields: those without prefixes, where these are found there as well.
 func (r *Reading) statementIn(line string, takers []uint16) (row *message.Statement, fields map[string]string, ok bool) {
 	for range maxPrefixes {
 		if row != nil {

@@ -36,8 +36,7 @@ type lineAt struct {
 	overwritten bool
 }
 
-// scanner reads a text in chunks, looks for anchors in them in a goroutine of
-// its own, and hands out lines.
+// scanner reads a text in chunks, looks for anchors in them in a goroutine of its own, and hands out lines.
 type scanner struct {
 	anchors *anchorSet
 	chunks  chan *chunk
@@ -118,8 +117,7 @@ func (s *scanner) fill() bool {
 	return true
 }
 
-// next hands out the next line, with those who may take it. overwritten lines
-// were not left on the screen.
+// next hands out the next line, with those who may take it. overwritten lines were not left on the screen.
 func (s *scanner) next() (l Line, overwritten, ok bool) {
 	if !s.fill() {
 		return Line{}, false, false

@@ -139,8 +139,7 @@ const (
 	maxPairs   = 2 * MaxEntries
 )
 
-// Device returns the PCI function at an address ("0000:3b:00.0", in the form
-// that facts.Address gives), new if need be.
+// Device returns the PCI function at an address ("0000:3b:00.0", in the form that facts.Address gives), new if need be.
 func (s *Sink) Device(address string, l Line) *facts.PCIDevice {
 	d := s.devices[address]
 	if d == nil {
@@ -318,8 +317,7 @@ func (s *Sink) Variable(name, value string, l Line) {
 	s.Told("env.variables["+name+"]", value, l)
 }
 
-// Package notes a version of a piece of software. The host is that of the
-// shell prompt when host is empty.
+// Package notes a version of a piece of software. The host is that of the shell prompt when host is empty.
 func (s *Sink) Package(name, version, host, manager string, l Line) {
 	host = cmp.Or(host, s.Host())
 	s.Tell(Event{Kind: VersionTold, Name: name, Value: version, Line: l})

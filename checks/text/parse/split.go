@@ -10,16 +10,14 @@ import (
 // returns before it, at a carriage return by itself, and at zero bytes: they are where
 // a file was truncated under its writer, and between the variables of /proc/PID/environ.
 type splitter struct {
-	// returns is true if carriage returns end the lines of this text: its beginning has
-	// some and no line feed.
+	// returns is true if carriage returns end the lines of this text: its beginning has some and no line feed.
 	returns bool
 	// numbered is true if the line that was found has a number of its own, fresh if the next one
 	// will, and overwritten if a carriage return ended the line.
 	numbered, fresh, overwritten bool
 	// skipping is true inside a line whose beginning was handed out.
 	skipping bool
-	// cut counts the lines that were longer than MaxLine, cutBytes what was passed
-	// over of them.
+	// cut counts the lines that were longer than MaxLine, cutBytes what was passed over of them.
 	cut, cutBytes int64
 }
 
@@ -103,9 +101,8 @@ func lineEnd(data []byte) int {
 	}
 }
 
-// pastReturns goes over carriage returns. Before a line feed, and at the end of
-// the text, they end the line; feed is true there. In a text without line feeds
-// each one does. next is -1 where the data ends in them.
+// pastReturns goes over carriage returns. Before a line feed, and at the end of the text, they end the line; feed is
+// true there. In a text without line feeds each one does. next is -1 where the data ends in them.
 func (s *splitter) pastReturns(data []byte, at int, last bool) (next int, feed bool) {
 	if s.returns {
 		return at + 1, true

@@ -11,13 +11,11 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
-// A terminal, an editor or a mail program may have broken long lines into pieces: in the
-// middle of a word, each as wide as the screen, or at blanks. Where that may be so, the
-// pieces are offered as one line as well.
+// A terminal, an editor or a mail program may have broken long lines into pieces: in the middle of a word, each as wide
+// as the screen, or at blanks. Where that may be so, the pieces are offered as one line as well.
 
 const (
-	// leastWidth is how wide the widest piece is at least, and mostPieces how many pieces
-	// a line has at most.
+	// leastWidth is how wide the widest piece is at least, and mostPieces how many pieces a line has at most.
 	leastWidth = 40
 	mostPieces = 8
 )
@@ -37,8 +35,7 @@ type join struct {
 	pieces int
 	// inWord is true if it was broken at a width, be it in the middle of a word.
 	inWord bool
-	// sure is true if, besides, the first piece begins as lines of logs do and the
-	// others do not.
+	// sure is true if, besides, the first piece begins as lines of logs do and the others do not.
 	sure bool
 }
 
@@ -152,9 +149,8 @@ func firstWord(text []byte) int {
 // of Python, a level, a place in a source file, a line of a table, and the ends of code in Markdown and HTML.
 var freshStart = lazy.New("^(?:[|+]|#{1,6} |\\^C|```|</(?:pre|code|details|p|td)>|\\[ *\\d+\\.\\d+\\] |\\[[\\w.-]{1,64}:\\d{1,8}\\] |\\w[\\w.]*(?:Error|Exception|Warning): |Traceback |[\\w./+-]+\\.\\w{1,3}:\\d+: |(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\\b)")
 
-// betweenOutputs are lines that people put between outputs: a heading ("2. with NCCL_ALGO=Ring",
-// "Without:", "NCCL_ALGO=Ring:"), and a command without a prompt ("NCCL_ALGO=Ring mpirun -n 2",
-// "python train.py").
+// betweenOutputs are lines that people put between outputs: a heading ("2. with NCCL_ALGO=Ring", "Without:",
+// "NCCL_ALGO=Ring:"), and a command without a prompt ("NCCL_ALGO=Ring mpirun -n 2", "python train.py").
 var betweenOutputs = lazy.New(`^(?:\d{1,2}[.)] (?:.*\b[A-Z][A-Z0-9]*_[A-Z0-9_]+=|(?i:with|without|before|after|default|baseline|no)\b)|(?:With|Without|Before|After|Default|Baseline)\b[^.]*:$|[A-Z][A-Z0-9_]*=\S*:$` +
 	`|(?:[A-Z][A-Z0-9_]*=\S+ )*(?:(?:mpirun|mpiexec|srun|torchrun|docker run) -|python3? \S+\.py\b)|(?:[A-Z][A-Z0-9_]*=\S+ )+\.{0,2}/)`)
 
@@ -166,8 +162,7 @@ func isCommand(line []byte) bool {
 	return prompt || strings.HasPrefix(head, "+ ") || strings.HasPrefix(head, "# ") || strings.HasPrefix(head, "## ")
 }
 
-// beginsAnew reports whether a line begins as those of logs do: with a prefix, a time or
-// the process that wrote it.
+// beginsAnew reports whether a line begins as those of logs do: with a prefix, a time or the process that wrote it.
 func beginsAnew(line []byte) bool {
 	head := string(line[:min(len(line), prefixBytes)])
 	if prefixesLen(head) > 0 || freshStart.MatchString(head) || betweenOutputs.MatchString(head) || prefixForms[0].form.MatchString(head) {
@@ -193,9 +188,8 @@ func alikePut(a, b []byte) bool {
 	return first.form != names || bytes.HasPrefix(b, []byte(name))
 }
 
-// joined offers the lines that one may be the first piece of: first those that are a
-// message, then those that are surely lines. It returns how many pieces were understood as
-// one line, and whether readers of lines have seen it.
+// joined offers the lines that one may be the first piece of: first those that are a message, then those that are
+// surely lines. It returns how many pieces were understood as one line, and whether readers of lines have seen it.
 func (r *Reading) joined(l Line) (pieces int, read bool) {
 	for _, j := range l.joins {
 		whole := l.withText(j)

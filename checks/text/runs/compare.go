@@ -97,8 +97,7 @@ func alike(a, b *run) bool {
 	return a.identity == b.identity && (a.named && b.named || (a.named || b.named) && a.begun && b.begun)
 }
 
-// differences are the things in which two runs differ; it reports false if that is not
-// known.
+// differences are the things in which two runs differ; it reports false if that is not known.
 func differences(a, b *run) ([]facts.Comparison, bool) {
 	var list []facts.Comparison
 	ofA, ofB := a.variables(), b.variables()
@@ -154,8 +153,7 @@ func (r *run) lacks(name string, other *run) bool {
 	return isSet || r.made && len(r.logged) > 0 || r.made && other.made && r.named
 }
 
-// markTrials marks the variables that were set for some runs only, and takes them out of
-// force.
+// markTrials marks the variables that were set for some runs only, and takes them out of force.
 func markTrials(f *facts.Facts, all []*run, configured map[string]bool) {
 	if f.Env == nil {
 		return

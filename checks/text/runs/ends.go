@@ -35,8 +35,7 @@ type ends struct {
 	running facts.Death
 }
 
-// processName is Open MPI's and PRRTE's name of a process: "[[26867,1],3]",
-// "[prterun-node7-1234@1,3]".
+// processName is Open MPI's and PRRTE's name of a process: "[[26867,1],3]", "[prterun-node7-1234@1,3]".
 var processName = lazy.New(`^\s*Process name: \[(?:\[\d+,\d+\]|[\w@.-]+),(\d+)\]\s*$`)
 
 // running is how Hydra begins to tell of a process: MPICH's without the rank, Intel's with it.

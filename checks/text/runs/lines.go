@@ -20,8 +20,7 @@ const (
 	longest = 4096
 )
 
-// skips passes over the lines of NCCL's log and long ones: NCCL says in them only that
-// a communicator was made.
+// skips passes over the lines of NCCL's log and long ones: NCCL says in them only that a communicator was made.
 func skips(line []byte) bool {
 	return bytes.Contains(line, []byte(" NCCL INFO ")) && !bytes.Contains(line, []byte(" - Init COMPLETE")) || len(line) > longest
 }
@@ -108,9 +107,8 @@ func (r *recorder) line(l parse.Line) {
 	}
 }
 
-// quotesCommand reports whether a line is of a command behind the mark of a quote or of an
-// item: "> $ NCCL_ALGO=Ring ./t.sh", "> + mpirun -n 2 ./t.sh" and "> -e NCCL_ALGO=Ring \\" are
-// no headings.
+// quotesCommand reports whether a line is of a command behind the mark of a quote or of an item: "> $ NCCL_ALGO=Ring
+// ./t.sh", "> + mpirun -n 2 ./t.sh" and "> -e NCCL_ALGO=Ring \\" are no headings.
 func quotesCommand(text string) bool {
 	if strings.HasSuffix(text, `\`) {
 		return true
@@ -240,8 +238,7 @@ func headingOf(text string, said bool) (mark, bool) {
 	return m, told && (!m.asked || len(m.settings)+len(m.removed) > 0 && m.ofVariables())
 }
 
-// titled takes the settings out of a heading or a file's name, and reports whether it says
-// anything of a run.
+// titled takes the settings out of a heading or a file's name, and reports whether it says anything of a run.
 func (m *mark) titled(title string) bool {
 	set := func(name, value string) {
 		if !slices.ContainsFunc(m.settings, func(v [2]string) bool { return v[0] == name }) {

@@ -22,8 +22,7 @@ const (
 	leastSteps = 3
 	// timedOut is the code with which timeout(1) ends.
 	timedOut = 124
-	// interrupted is that of a shell after ^C, notRunnable and notFound those for a program
-	// that did not start.
+	// interrupted is that of a shell after ^C, notRunnable and notFound those for a program that did not start.
 	interrupted = 130
 	notRunnable = 126
 	notFound    = 127

@@ -136,7 +136,6 @@ func stepsKind(t *tracebacks) *parse.Kind {
 // maxStep is longer than a line of a step.
 const maxStep = 600
 
-// progressForm are "step 12", "epoch: 3", "iteration 100/ 5000" and "'loss': 0.1". Progress bars
-// do not count: downloads also have them. A vLLM server reports its throughput, which is 0.0
-// while it is idle.
+// progressForm are "step 12", "epoch: 3", "iteration 100/ 5000" and "'loss': 0.1". Progress bars do not count:
+// downloads also have them. A vLLM server reports its throughput, which is 0.0 while it is idle.
 var progressForm = lazy.New(`(?i)Avg generation throughput: (?:[1-9]|0\.[1-9])|\b(?:global[_ ]?step|step|iter(?:ation)?|epoch)s?["']?\s*[:=#\[(]?\s*\d+|\bloss["']?\s*[:= ]\s*-?\d+\.\d`)

@@ -74,8 +74,7 @@ type mark struct {
 	line int
 	// text is the line, at most maxText bytes of it.
 	text string
-	// name and value are a variable's, a library's, or a message's id and role; of a word
-	// value is the outcome.
+	// name and value are a variable's, a library's, or a message's id and role; of a word value is the outcome.
 	name, value string
 	// number is an exit code, a count of wrong values, or that of a step.
 	number int
@@ -133,8 +132,7 @@ func (r *recorder) note(m mark) {
 	}
 }
 
-// takeBefore takes the recent marks of the lines before one, in order; of one line what begins a run
-// comes first.
+// takeBefore takes the recent marks of the lines before one, in order; of one line what begins a run comes first.
 func (s *session) takeBefore(line int) {
 	slices.SortStableFunc(s.recent, func(a, b mark) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.kind, b.kind)) })
 	n, _ := slices.BinarySearchFunc(s.recent, line, func(m mark, line int) int { return cmp.Compare(m.line, line) })

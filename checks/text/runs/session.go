@@ -33,13 +33,11 @@ type run struct {
 	// text is the line with which it begins, and end the number of its last one.
 	text string
 	end  int
-	// identity is the program with its arguments, without what counts GPUs; empty if no
-	// command was seen.
+	// identity is the program with its arguments, without what counts GPUs; empty if no command was seen.
 	identity string
 	// changes is how often the machine or the folder of a shell was changed before, and quoted how many times the run is quoted.
 	changes, quoted int
-	// logged are the variables that the library says it read, and made is true once it
-	// made a communicator.
+	// logged are the variables that the library says it read, and made is true once it made a communicator.
 	logged map[string]string
 	made   bool
 	// named is true for a run that the name of a file distinguishes.
@@ -88,8 +86,7 @@ type session struct {
 	// recent are marks that are not in order yet, and enough is how many of them are put in order together.
 	recent []mark
 	enough int
-	// shell is that of the last prompt, of those of all hosts, and context what the last
-	// heading says.
+	// shell is that of the last prompt, of those of all hosts, and context what the last heading says.
 	shell   *shellState
 	shells  map[string]*shellState
 	context mark
@@ -256,8 +253,7 @@ func count(text string) int {
 	return int(n)
 }
 
-// typed takes a command behind a prompt: it may start a run, or change what is set for
-// those that follow.
+// typed takes a command behind a prompt: it may start a run, or change what is set for those that follow.
 func (s *session) typed(m mark) {
 	if m.line == s.prompt {
 		return // The same without "node7: ", which may be part of it.
@@ -302,8 +298,7 @@ func (s *session) typed(m mark) {
 	}
 }
 
-// assign takes a variable that the shell sets for itself: programs have it only once it is
-// exported.
+// assign takes a variable that the shell sets for itself: programs have it only once it is exported.
 func (sh *shellState) assign(name, value string) {
 	if _, exported := sh.exported[name]; exported {
 		sh.exported[name] = value

@@ -9,8 +9,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
 
-// torchrunKind reads the summary in which torchrun names the rank that failed
-// first (ChildFailedError.format_msg of
+// torchrunKind reads the summary in which torchrun names the rank that failed first (ChildFailedError.format_msg of
 // torch/distributed/elastic/multiprocessing/errors/__init__.py).
 func torchrunKind(t *tracebacks) *parse.Kind {
 	return &parse.Kind{

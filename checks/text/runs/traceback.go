@@ -25,12 +25,10 @@ const (
 )
 
 const (
-	// maxLooked bounds the lines that are looked at ahead in one reading, maxOpen the
-	// tracebacks under way.
+	// maxLooked bounds the lines that are looked at ahead in one reading, maxOpen the tracebacks under way.
 	maxLooked = 4 << 20
 	maxOpen   = 512
-	// maxBehind bounds the exceptions behind the last one that are kept, and
-	// maxWords their words.
+	// maxBehind bounds the exceptions behind the last one that are kept, and maxWords their words.
 	maxBehind = 4
 	maxWords  = 160
 	maxName   = 200
@@ -265,8 +263,7 @@ type exception struct {
 	class, words string
 }
 
-// exception looks ahead for the exception behind a frame, and finds none where another
-// frame comes first.
+// exception looks ahead for the exception behind a frame, and finds none where another frame comes first.
 func (t *tracebacks) exception(in *parse.Lines, l parse.Line, prefix string) (raised exception, ok bool) {
 	begins := newPrefix(prefix)
 	for _, n := range []int{8, 200} {
@@ -333,16 +330,14 @@ func (t *tracebacks) fatal(s *parse.Sink, in *parse.Lines, l parse.Line, prefix,
 	*t.of(prefix) = traceback{fatal: words}
 }
 
-// prefix is what stands before each line of one process, in parts: between them stand
-// times and numbers of lines, which differ from line to line. Behind it the lines may be
-// indented.
+// prefix is what stands before each line of one process, in parts: between them stand times and numbers of lines, which
+// differ from line to line. Behind it the lines may be indented.
 type prefix struct {
 	parts  []string
 	indent int
 }
 
-// times are what differs from line to line in a prefix, and timeAhead that at the
-// beginning of a text.
+// times are what differs from line to line in a prefix, and timeAhead that at the beginning of a text.
 var (
 	times     = lazy.New(timeForm + `|\b\d{1,7}:$`)
 	timeAhead = lazy.New(`^(?:` + timeForm + `|\d{1,7}:)`)

@@ -10,8 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Noise is one thing that launchers, collectors of logs, terminals and people do to the
-// lines of a text.
+// Noise is one thing that launchers, collectors of logs, terminals and people do to the lines of a text.
 type Noise struct {
 	// Do does it to a text.
 	Do func(text string) string

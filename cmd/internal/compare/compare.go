@@ -230,8 +230,7 @@ func foldLost(items []Item) []Item {
 	return all
 }
 
-// devicePatterns are the lists of devices that take other facts with them, in the order
-// in which they name the device.
+// devicePatterns are the lists of devices that take other facts with them, in the order in which they name the device.
 var devicePatterns = []string{"gpus.devices[]", "pci.devices[]", "transfers.devices[]"}
 
 // ErrNewer is returned for a report that only a newer gpudoctor understands.

@@ -1,5 +1,4 @@
-// Package complaint words what is wrong for the person who called the program, with hints on
-// what to do about it.
+// Package complaint words what is wrong for the person who called the program, with hints on what to do about it.
 package complaint
 
 import (
@@ -42,8 +41,7 @@ func Write(w io.Writer, err error) {
 	_, _ = io.WriteString(w, b.String())
 }
 
-// UnknownName says that there is no such command, flag or id, and which one
-// may have been meant.
+// UnknownName says that there is no such command, flag or id, and which one may have been meant.
 func UnknownName(kind, name string, known []string, hints ...string) error {
 	return Hinted(fmt.Errorf("unknown %s %s", kind, Quote(name)), Nearest(name, known, hints...)...)
 }
@@ -56,8 +54,7 @@ func Nearest(name string, known []string, hints ...string) []string {
 	return hints
 }
 
-// Quote shows a word of the command line as it is, or in quotes where it
-// would be misread.
+// Quote shows a word of the command line as it is, or in quotes where it would be misread.
 func Quote(word string) string {
 	if q := strconv.Quote(word); word == "" || strings.ContainsAny(word, " \t") || q != `"`+word+`"` {
 		return q
@@ -65,8 +62,7 @@ func Quote(word string) string {
 	return word
 }
 
-// Reason says why something cannot be read, without the name of a system call. The kind
-// is "file" or "folder".
+// Reason says why something cannot be read, without the name of a system call. The kind is "file" or "folder".
 func Reason(err error, kind string) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

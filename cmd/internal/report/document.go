@@ -48,8 +48,7 @@ type Document struct {
 	Objects []JudgedObject `json:"objects,omitempty"`
 	// Findings are the faults, most severe first; the consequences of a finding are listed in its explains.
 	Findings []rules.Finding `json:"findings"`
-	// Waived are the findings that a waiver accepts for a time, most severe first. They
-	// do not count for the exit code.
+	// Waived are the findings that a waiver accepts for a time, most severe first. They do not count for the exit code.
 	Waived []waivers.Waived `json:"waived,omitempty"`
 	// UnusedWaivers are the waivers that match no finding of the rules that were judged.
 	UnusedWaivers []waivers.Waiver  `json:"unused_waivers,omitempty"`
@@ -328,8 +327,7 @@ type Redaction string
 
 // What stand-ins may take the place of.
 const (
-	// RedactedNames are names of hosts, users, jobs and images, addresses, serial
-	// numbers and secrets.
+	// RedactedNames are names of hosts, users, jobs and images, addresses, serial numbers and secrets.
 	RedactedNames Redaction = "names"
 	// RedactedSecrets are secrets only.
 	RedactedSecrets Redaction = "secrets"

@@ -75,8 +75,7 @@ func gpusOf(f *facts.Facts) []GPU {
 	}
 	if f.GPUs == nil && len(gpus) == 0 && f.PCI != nil {
 		for _, d := range f.PCI.Devices {
-			// The vendors whose GPUs the doctor knows; a display adapter of a
-			// server's management controller is no GPU.
+			// The vendors whose GPUs the doctor knows; a display adapter of a server's management controller is no GPU.
 			name := map[string]string{"0x10de": "NVIDIA GPU", "0x1002": "AMD GPU"}[d.Vendor]
 			if d.Kind == "gpu" && name != "" {
 				gpus = append(gpus, GPU{Address: d.Address, Name: name})

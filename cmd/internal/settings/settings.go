@@ -23,8 +23,7 @@ const Here = ".gpudoctor.yaml"
 // WaiversKey is the key of the list of waivers, which is no flag. Package waivers reads it.
 const WaiversKey = "waivers"
 
-// maxBytes is the size of the largest file that is read: there are some thirty keys, and a
-// waiver has some 200 bytes.
+// maxBytes is the size of the largest file that is read: there are some thirty keys, and a waiver has some 200 bytes.
 const maxBytes = 64 << 10
 
 // Key is a flag that a file may set.

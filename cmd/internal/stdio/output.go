@@ -19,8 +19,7 @@ type Output struct {
 	err error
 }
 
-// writeError is a write to standard output that failed. It is reported once, at
-// the end.
+// writeError is a write to standard output that failed. It is reported once, at the end.
 type writeError struct{ error }
 
 func (e writeError) Unwrap() error { return e.error }
@@ -37,8 +36,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Failure is why standard output could not be written to. A reader that has gone
-// has seen what it asked for.
+// Failure is why standard output could not be written to. A reader that has gone has seen what it asked for.
 func (o *Output) Failure() error {
 	if o.err == nil || errors.Is(o.err, syscall.EPIPE) || errors.Is(o.err, io.ErrClosedPipe) {
 		return nil
@@ -46,8 +44,7 @@ func (o *Output) Failure() error {
 	return complaint.Hinted(fmt.Errorf("write standard output: %s", complaint.Reason(o.err, "file")), "what was written to it is incomplete")
 }
 
-// Write writes to standard output. If that fails, Failure says so; Write returns all other
-// errors.
+// Write writes to standard output. If that fails, Failure says so; Write returns all other errors.
 func Write(stdout io.Writer, write func(io.Writer) error) error {
 	err := write(stdout)
 	if _, ok := errors.AsType[writeError](err); ok {
@@ -72,8 +69,7 @@ func Plain(stdout io.Writer) io.Writer {
 	return stdout
 }
 
-// IsFile reports whether standard output is a file on a disk, which is kept and
-// may be sent on.
+// IsFile reports whether standard output is a file on a disk, which is kept and may be sent on.
 func IsFile(stdout io.Writer) bool {
 	f, ok := Plain(stdout).(*os.File)
 	if !ok {

@@ -1,6 +1,5 @@
 // Package topology is the picture of a machine: its NUMA nodes, root ports, PCIe switches, GPUs and NICs, the links
-// between them, and what is wrong where. It is drawn as a tree of text, and as nested
-// boxes for a page.
+// between them, and what is wrong where. It is drawn as a tree of text, and as nested boxes for a page.
 package topology
 
 import (
