@@ -163,9 +163,7 @@ type Cure struct {
 }
 
 // CureOf names a finding.
-func CureOf(f rules.Finding) Cure {
-	return Cure{Rule: f.Rule, Subject: f.Subject, Object: f.Scope()}
-}
+func CureOf(f rules.Finding) Cure { return Cure{Rule: f.Rule, Subject: f.Subject, Object: f.Scope()} }
 
 // Proof is what was measured here about a remedy.
 type Proof struct {

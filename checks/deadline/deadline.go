@@ -81,6 +81,4 @@ const (
 )
 
 // Within is the part of whole that remains for a stage, with Ending reserved.
-func Within(whole time.Duration) time.Duration {
-	return max(whole-Ending, whole/2)
-}
+func Within(whole time.Duration) time.Duration { return max(whole-Ending, whole/2) }

@@ -24,9 +24,7 @@ type Recorder struct {
 }
 
 // NewRecorder returns a recorder of the operations on src.
-func NewRecorder(src Source) *Recorder {
-	return &Recorder{src: src, seen: Memory{partial: true}}
-}
+func NewRecorder(src Source) *Recorder { return &Recorder{src: src, seen: Memory{partial: true}} }
 
 // keep notes the outcome of an operation. The first one counts, but a success replaces a failure.
 func (r *Recorder) keep(op operation, name string, value any, err error) {

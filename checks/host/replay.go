@@ -297,9 +297,7 @@ func unhexWord(word []byte) (part []byte, times int, err error) {
 	return part, times, err
 }
 
-func (n *node) anyKnown() bool {
-	return n.outcomes != [operations]*outcome{}
-}
+func (n *node) anyKnown() bool { return n.outcomes != [operations]*outcome{} }
 
 func (p *parser) gone(where string) error {
 	if n := p.machine.nodes[where]; n != nil && (n.gone || n.anyKnown()) {

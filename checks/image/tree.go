@@ -24,9 +24,7 @@ type node struct {
 	layer int // The index of the layer that it comes from.
 }
 
-func (s *scanner) newTree() *tree {
-	return &tree{nodes: map[string]node{}, budget: s.budget}
-}
+func (s *scanner) newTree() *tree { return &tree{nodes: map[string]node{}, budget: s.budget} }
 
 func (t *tree) apply(l *layer, index int) error {
 	gone, emptied := map[string]bool{}, map[string]bool{}

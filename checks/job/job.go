@@ -79,8 +79,8 @@ type story struct {
 	// tests that passed.
 	cancelled map[string]int
 	provoked  map[string]bool
-	// requeued are the texts in which a job that was ended for another goes on.
-	requeued map[string]bool
+	// requeued are the texts in which a job that was ended for another goes on, with the last line before it does.
+	requeued map[string]int
 	// ends are the words of launchers that a process ended.
 	ends []*facts.Death
 	// launcher is the report of the process that failed first.
@@ -107,7 +107,7 @@ type speaker struct {
 }
 
 func newStory(f *facts.Facts) *story {
-	s := &story{facts: withRanks(f), texts: map[string]*facts.Text{}, cancelled: map[string]int{}, provoked: map[string]bool{}, requeued: map[string]bool{}, waiting: map[*facts.Message]bool{}, bereft: map[*facts.Message]bool{}}
+	s := &story{facts: withRanks(f), texts: map[string]*facts.Text{}, cancelled: map[string]int{}, provoked: map[string]bool{}, requeued: map[string]int{}, waiting: map[*facts.Message]bool{}, bereft: map[*facts.Message]bool{}}
 	f = s.facts
 	for i := range f.Texts {
 		s.texts[f.Texts[i].Name] = &f.Texts[i]
@@ -124,9 +124,20 @@ func newStory(f *facts.Facts) *story {
 			s.provoked[m.Source] = false
 		case m.ID == "tests-reported":
 			s.cancelled[m.Source] = 0 // At its head or its end the text says so of all.
-		case m.ID == "job-preempted":
-			s.requeued[m.Source] = hasPassed(&m)
+		case m.ID == "job-preempted" && hasPassed(&m):
+			s.requeued[m.Source] = m.Line
 		}
+	}
+	before := func(source string, line, steps int) {
+		if last, is := s.requeued[source]; is && steps >= message.Passes("job-preempted") {
+			s.requeued[source] = max(last, line)
+		}
+	}
+	for _, m := range f.Logs.Messages {
+		before(m.Source, m.Line, m.StepsAfter)
+	}
+	for _, d := range f.Logs.Deaths {
+		before(d.Source, d.Line, d.StepsAfter)
 	}
 	for i := range f.Logs.Deaths {
 		d := &f.Logs.Deaths[i]
@@ -181,17 +192,18 @@ func newStory(f *facts.Facts) *story {
 
 // isOver reports whether a complaint no longer counts: the job ended well, somebody cancelled it, or it is another job.
 func (s *story) isOver(m *facts.Message) bool {
-	return s.endedWell(m) || s.wentOnAfter(m.Source, m.StepsAfter) || s.quoted(m) || s.ofAnotherJob(m) || s.asked(m.Source, m.Line)
+	return s.endedWell(m) || s.wentOnAfter(m.Source, m.Line) || s.quoted(m) || s.ofAnotherJob(m) || s.asked(m.Source, m.Line)
 }
 
 // over reports whether the end of a process was asked for, or the job ended well after it.
 func (s *story) over(d *facts.Death) bool {
-	return d.StepsAfter == facts.EndedWell || s.wentOnAfter(d.Source, d.StepsAfter) || s.asked(d.Source, d.Line)
+	return d.StepsAfter == facts.EndedWell || s.wentOnAfter(d.Source, d.Line) || s.asked(d.Source, d.Line)
 }
 
-// wentOnAfter reports whether a job that was ended for another went on.
-func (s *story) wentOnAfter(source string, steps int) bool {
-	return s.requeued[source] && steps >= manySteps
+// wentOnAfter reports whether a job that was ended for another went on after a line.
+func (s *story) wentOnAfter(source string, line int) bool {
+	last, is := s.requeued[source]
+	return is && line <= last
 }
 
 func (s *story) asked(source string, line int) bool {

@@ -420,9 +420,7 @@ func (s *librarySearch) is32Bit(at string) bool {
 	return err == nil && len(head) == 5 && string(head[:4]) == "\x7fELF" && head[4] == 1
 }
 
-func hasFolder(at, folder string) bool {
-	return strings.Contains(path.Dir(at)+"/", "/"+folder+"/")
-}
+func hasFolder(at, folder string) bool { return strings.Contains(path.Dir(at)+"/", "/"+folder+"/") }
 
 func versionOfName(kind libraryKind, file string) string {
 	_, numbers, ok := splitLibrary(file)

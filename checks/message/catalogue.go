@@ -199,10 +199,10 @@ func Copes(line string) bool { return copes.MatchString(line) }
 
 // Survived reports whether a line with a row's message says that the program goes on behind what else would end it.
 func (t *Statement) Survived(line string) bool {
-	return triesAgain(line) || debug.MatchString(line) || mortal[t.Program] && Copes(line)
+	return triesAgain(line) || debug.MatchString(line) && !strings.Contains(line, "(GTL DEBUG: ") || mortal[t.Program] && Copes(line)
 }
 
-// debug is a line at a level at which nothing fails.
+// debug is a line at a level at which nothing fails, but for the errors of Cray's GTL.
 var debug = lazy.New(`^.{0,80}?(?:^|[\s\[|])(?:DEBUG|TRACE)(?:$|[\s\]|:])`)
 
 // triesAgain reports whether a line tells of an attempt before the last one.

@@ -36,7 +36,7 @@ import (
 // no PCI tree shows, as in a container with a masked /sys.
 
 // surroundings are the rules that judge the machine on which the test runs.
-var surroundings = []string{"shm-too-small", "memlock-limit", "ipc-namespace", "container-caps", "sys-not-mounted", "numa-affinity", "env-misconfig", "gpu-events"}
+var surroundings = []string{"shm-too-small", "memlock-limit", "ipc-namespace", "container-caps", "sys-not-mounted", "numa-affinity", "env-misconfig", "gpu-events", "oom"}
 
 // simulated is one run of the program against the simulated drivers.
 type simulated struct {

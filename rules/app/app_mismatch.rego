@@ -14,7 +14,7 @@
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [fix-application, correct-launch, nccl-timeout, open-firewall, other]
-#   explains: [left > app-failure/lost, first-twice > env-misconfig/port-taken]
+#   explains: [left > app-failure/lost, left > collective-hang/xla, first-twice > env-misconfig/port-taken]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
@@ -188,7 +188,7 @@ custom_timeout if number(expired.fields.timeout_ms) < thresholds.watchdog_ms
 lost[m.rank] contains m if some m in logs.messages({"nccl-remote-error", "nccl-closed-by-peer", "gloo-peer-closed"})
 
 # left are the ranks that ended without a failure, as far as the texts show, before others lost them.
-left contains {"words": sprintf("Rank %d", [w.rank]), "by": rank, "messages": ms, "confidence": "likely"} if {
+left contains {"words": sprintf("Rank %d", [w.rank]), "by": sprintf("rank %d", [rank]), "messages": ms, "confidence": "likely"} if {
 	some w in logs.by_id["torch-not-destroyed"]
 	count([d | some d in input.logs.deaths; d.rank == w.rank]) == 0
 	some rank, ms in lost
@@ -197,7 +197,7 @@ left contains {"words": sprintf("Rank %d", [w.rank]), "by": rank, "messages": ms
 }
 
 # A launcher that saw one rank fail, which had lost another, saw no other fail.
-left contains {"words": "A rank", "by": m.rank, "messages": {m}, "confidence": "possible"} if {
+left contains {"words": "A rank", "by": sprintf("rank %d", [m.rank]), "messages": {m}, "confidence": "possible"} if {
 	some first in logs.by_id["torch-first-failure"]
 	some rank, ms in lost
 	sprintf("%d", [rank]) == first.fields.rank
@@ -205,9 +205,16 @@ left contains {"words": "A rank", "by": m.rank, "messages": {m}, "confidence": "
 	m := logs.first(ms)
 }
 
+# A process of JAX waits at its end for others, which wait in a collective.
+left contains {"words": "A process", "by": "another", "messages": {ended, stuck}, "confidence": "likely"} if {
+	some ended in logs.by_id["jax-shutdown-alone"]
+	some stuck in logs.by_id["xla-collective-stuck"]
+	stuck.source != ended.source
+}
+
 signs contains {
 	"id": "left",
-	"message": sprintf("%s ended, without a failure that the texts show, while rank %d was still in a collective: ranks that do not run the same number of steps, as with uneven data or a rank that stops early, leave others waiting", [l.words, l.by]),
+	"message": sprintf("%s ended, without a failure that the texts show, while %s was still in a collective: ranks that do not run the same number of steps, as with uneven data or a rank that stops early, leave others waiting", [l.words, l.by]),
 	"confidence": l.confidence,
 	"messages": l.messages,
 	"remedies": ["fix-application", "other"],

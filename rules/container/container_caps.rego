@@ -15,7 +15,7 @@
 #   needs: [container.inside, container.device_nodes, container.get_mempolicy, [gpus.devices, container.driver_devices]]
 #   remedies: [pass-device-nodes, pass-amd-devices, pass-rdma-devices, pass-imex-channel, nccl-mnnvl-disable, enable-ibgda, unset-env, grant-device-access, add-sys-nice, nccl-cumem-host-disable, upgrade-nccl, configure-container-runtime, add-sys-ptrace, add-ipc-lock, reload-amd-driver, upgrade-amd-driver, other]
 #   first_of: [rdma-device-closed, rdma-not-passed]
-#   explains: ["without-gpus > gpu-visibility/no-gpu", "without-gpus > driver-library-mismatch/nvml-missing", "few-nodes > gpu-visibility/said", "closed > gpu-visibility/no-gpu"]
+#   explains: ["without-gpus > gpu-visibility/no-gpu", "without-gpus > driver-library-mismatch/nvml-missing", "few-nodes > gpu-visibility/said", "closed > gpu-visibility/no-gpu", rdma-not-passed > ofi-plugin]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
@@ -45,7 +45,7 @@
 #         over several machines uses TCP
 #     rdma-not-passed:
 #       remedies: [pass-rdma-devices, add-ipc-lock]
-#       text: "NCCL finds no RDMA device in {container}: /dev/infiniband was not passed in. The job uses TCP instead"
+#       text: "NCCL finds no RDMA device in {container}: /dev/infiniband was not passed in. The job fails, or uses TCP instead"
 #     numa-nccl:
 #       remedies: [add-sys-nice, nccl-cumem-host-disable, upgrade-nccl]
 #       text: >-
@@ -206,7 +206,7 @@ findings contains {
 	"id": "rdma-not-passed",
 	"subject": "/dev/infiniband",
 	"about": {"container": launches.title(sort(launches.without_rdma)[0])},
-	"messages": {logs.first(logs.by_id["nccl-ib-no-device"])},
+	"messages": {logs.first(logs.messages({"nccl-ib-no-device", "ofi-getinfo-failed"}))},
 	"evidence": launches.devices_evidence(launches.without_rdma),
 	"params": {"nodes": ["/dev/infiniband"]},
 } if {
@@ -215,6 +215,7 @@ findings contains {
 }
 
 rdma_asked if regex.match(`^[^^]`, facts.env.NCCL_IB_HCA)
+rdma_asked if logs.said("ofi-getinfo-failed")
 
 rdma_asked if {
 	networks.multi_node

@@ -235,7 +235,7 @@ one_visible if {
 
 one_visible if {
 	some l in logs.launches
-	l.gpus == 1
+	1 in {object.get(l, "gpus", 0), object.get(l, "gpus_of_task", 0)}
 	l.processes > 1
 }
 

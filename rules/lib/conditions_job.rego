@@ -99,6 +99,8 @@ holds contains "memlock_limit_known" if input.container.memlock_soft_bytes
 holds contains "memlock_unlimited" if input.container.memlock_soft_bytes == -1
 holds contains "memlock_unlimited" if {l.memlock_bytes | some l in input.launches} == {-1}
 
+holds contains "open_files_few" if input.container.nofile_soft <= thresholds.open_files
+
 holds contains "memlock_low" if {
 	input.container.memlock_soft_bytes >= 0
 	input.container.memlock_soft_bytes < thresholds.memlock_low_bytes

@@ -89,6 +89,8 @@ holds contains "ucx_tls_without_gpus" if {
 	not regex.match(`cuda|rocm|gdr_copy|\ball\b|gpu|\bze\b`, facts.env.UCX_TLS)
 }
 
+holds contains "ucx_tls_without_gpus" if regex.match(`^\^(?:[\w,]*,)?(?:cuda_ipc|rocm_ipc|cuda|rocm)(?:,|$)`, facts.env.UCX_TLS)
+
 # A list of kernel modules shows whether that of GPUDirect RDMA is loaded.
 holds contains "infiniband" if rdma.link == "infiniband"
 holds contains "peermem_loaded" if rdma.peermem_loaded

@@ -21,6 +21,12 @@
 #     inactive: >-
 #       RDMA port {subject} is {state}[ (physical link: {link})][, and lost its link before (link_downed: {downed})]. Check
 #       the cable, the transceiver and the switch port; in the state init or armed, it waits for a subnet manager (opensm)
+#     left-out:
+#       severity: high
+#       confidence: likely
+#       text: >-
+#         NCCL takes {device} on {others:comma}, and a variable names it for the job, but not on {host}: its port is not active
+#         there, or the device is missing. The job uses the others, at less bandwidth
 #   since: "0.1"
 package gpudoctor.rules.ib_port_down
 
@@ -84,6 +90,28 @@ findings contains {
 	p.state in {"down", "init", "armed"}
 	[severity, confidence] := grade(p)
 }
+
+# NCCL lists the active ports: a device that NCCL_IB_HCA, of one value, names is on the list of one host of the job, and
+# not of another.
+findings contains {
+	"id": "left-out",
+	"grade": "left-out",
+	"subject": sprintf("%s on %s", [device, host]),
+	"about": {"device": device, "host": host, "others": takers},
+	"evidence": [rdma.place(p) | some p in listed; p.device == device],
+} if {
+	listed := [p | some p in rdma.ports; p.state == "active"; p.host in lists]
+	count({v.value | some v in input.env.variables; v.name == "NCCL_IB_HCA"}) == 1
+	some device in networks.patterns(facts.env.NCCL_IB_HCA)
+	takers := {p.host | some p in listed; p.device == device}
+	count(takers) > 0
+	some host in (lists - takers)
+	count([p | some p in listed; p.host == host]) > 0
+	count([p | some p in rdma.ports; p.host == host; p.device == device]) == 0
+}
+
+# lists are the hosts on which NCCL says which RDMA devices it takes.
+lists := {n.host | some n in input.logs.networks; n.name == "IB"}
 
 grade(p) := ["critical", "likely"] if {
 	needed(p)

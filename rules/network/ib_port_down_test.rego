@@ -42,6 +42,20 @@ test_findings if {
 	}
 }
 
+on(host, devices) := [{"device": d, "port": 1, "host": host, "state": "active", "source": "n.log", "line": 1} | some d in devices]
+
+test_left_out_on_one_host if {
+	job := {
+		"logs": {"networks": [{"host": h, "name": "IB"} | some h in ["a", "b"]]},
+		"nics": {"rdma": array.concat(on("a", ["mlx5_0", "mlx5_1"]), on("b", ["mlx5_0"]))},
+	}
+	some f in ib_port_down.findings with input as object.union(job, both_used)
+	[f.id, f.subject] == ["left-out", "mlx5_1 on b"]
+	count(ib_port_down.findings) == 0 with input as object.union(job, hca("=mlx5_0"))
+	each := array.concat(both_used.env.variables, hca("=mlx5_0").env.variables)
+	count(ib_port_down.findings) == 0 with input as object.union(job, {"env": {"variables": each}})
+}
+
 test_what_is_said if {
 	some f in ib_port_down.findings with input as log([said("nccl-ib-device-fatal", 0, {"text": "local catastrophic error"})])
 	[f.subject, contains(f.message, "catastrophic")] == ["network", true]

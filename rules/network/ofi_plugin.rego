@@ -15,7 +15,7 @@
 #   confidence: likely
 #   needs: [[job-connected, libraries.files]]
 #   remedies: [fix-ofi-plugin, install-ofi-plugin, pass-rdma-devices, unset-env]
-#   explains: [collective-hang/between-hosts, failure-area]
+#   explains: [collective-hang/between-hosts, failure-area, description > sys-not-mounted]
 #   first_of:
 #     - stated > library-broken > other-provider > tcp
 #     - stated > not-found > tcp
@@ -46,6 +46,12 @@
 #       text: >-
 #         NCCL used the network {network} instead of EFA: the plugin (libnccl-net.so of aws-ofi-nccl) was not found or not
 #         loaded, or the instance has none
+#     description:
+#       severity: critical
+#       remedies: [fix-ofi-plugin, install-ofi-plugin]
+#       text: >-
+#         The plugin had NCCL read its own description of the machine (NCCL_TOPO_FILE), which lacks a value ({attribute} of
+#         {node}): it is of another release of the plugin, or for another instance type
 #     not-installed:
 #       severity: low
 #       confidence: possible
@@ -73,6 +79,18 @@ findings contains {
 
 wanted if count(input.nics.providers) == 0
 wanted if efa.expected
+
+findings contains {
+	"id": "description",
+	"subject": "NCCL_TOPO_FILE",
+	"about": {"attribute": m.fields.attribute, "node": m.fields.node},
+	"messages": {m, named},
+} if {
+	m := logs.first(logs.by_id["nccl-topo-attribute-missing"])
+	some named in logs.by_id["ofi-platform"]
+	contains(named.text, "Setting NCCL_TOPO_FILE")
+	named.source == m.source
+}
 
 findings contains {
 	"id": "other-provider",

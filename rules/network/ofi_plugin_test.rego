@@ -25,6 +25,13 @@ test_fires_on_another_provider if {
 	grades(tcp) == set()
 }
 
+test_fires_on_its_description_of_the_machine if {
+	lacks := {"id": "nccl-topo-attribute-missing", "program": "nccl", "text": "x", "fields": {"attribute": "arch", "node": "cpu"}}
+	names := {"id": "ofi-platform", "role": "setting", "text": "Running on p5.48xlarge platform, Setting NCCL_TOPO_FILE environment variable to /x"}
+	grades(log([names, lacks])) == {["description", "", ""]}
+	grades(log([object.union(names, {"text": "Running on p5.48xlarge platform"}), lacks])) == set()
+}
+
 unfound(fields) := {"id": "nccl-network-not-found", "program": "nccl", "text": "x", "fields": fields}
 
 test_fires_when_asked_for_by_name if {

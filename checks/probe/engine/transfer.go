@@ -50,9 +50,7 @@ func plan(m probe.Mode) []part {
 var controlArm = part{stage: probe.TestStaged, run: (*engine).control}
 
 // setError notes an error of the driver, or a hang, as the outcome of a transfer.
-func setError(t *probe.Transfer, err error) {
-	setFailure(t, failOnGPU(err))
-}
+func setError(t *probe.Transfer, err error) { setFailure(t, failOnGPU(err)) }
 
 func setFailure(t *probe.Transfer, f *drive.Failure) {
 	t.Outcome, t.Reason, t.Cause, t.ErrorCode, t.ErrorName, t.Call = f.Outcome, f.Reason, f.Cause, f.ErrorCode, f.ErrorName, f.Call

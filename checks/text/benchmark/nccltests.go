@@ -92,9 +92,7 @@ func (t *ncclTests) takes(l parse.Line, in *parse.Lines) bool {
 }
 
 // named takes the name of the test.
-func (t *ncclTests) named(text string) {
-	t.Test = cmp.Or(ncclTestsName.First(text), t.Test)
-}
+func (t *ncclTests) named(text string) { t.Test = cmp.Or(ncclTestsName.First(text), t.Test) }
 
 // device reads the line of a rank.
 func (t *ncclTests) device(l parse.Line) bool {

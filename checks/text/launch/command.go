@@ -343,6 +343,10 @@ func started(line string, depth int) [][]string {
 			i := slices.IndexFunc(command, func(w string) bool { return w == "--" || w == "&&" })
 			at := slices.IndexFunc(command, func(w string) bool { return w == "-c" || w == "-lc" })
 			switch base := baseName(strings.Join(command[max(at-1, 0):max(at, 0)], "")); {
+			case first && len(command) == 2 && command[0] == "alias" && depth < 3:
+				_, value, _ := strings.Cut(command[1], "=")
+				all = append(all, started(value, depth+1)...)
+				words = nil
 			case first && len(command) > 1 && strings.HasPrefix(command[0], "$") && len(variables) == 0:
 				words = command[1:]
 			case (base == "bash" || base == "sh") && at+1 < len(command) && depth < 3:
@@ -630,7 +634,14 @@ var processesOfMap = lazy.New(`^ppr:\d+:node`)
 
 // readSlurm reads the options of srun, or those of #SBATCH lines, and returns the program.
 func readSlurm(l *facts.Launch, words []string) []string {
+	shared, single := slices.Contains(words, "--gpu-bind=none"), slices.Contains(words, "--gpu-bind=single:1")
 	numbers, words := readNumbers(l, "srun", words, "gpus", "processes", "tasks", "nodes")
+	switch {
+	case single:
+		l.GPUsOfTask = new(1)
+	case !shared:
+		l.GPUsOfTask = numbers["gpus of task"]
+	}
 	leaveOpen(l, l.Unknown["processes"], "tasks")
 	l.Tasks = l.Processes
 	if cpus := numbers["cpus of task"]; cpus != nil && l.Unknown["processes"] == "" && numbers["exclusive"] == nil { // An exclusive job has all CPUs of the node.

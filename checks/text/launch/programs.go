@@ -79,6 +79,9 @@ func programOf(words []string) string {
 	if len(behind) > 1 && behind[0] == "container" { // "docker container run"
 		behind = behind[1:]
 	}
+	if len(behind) > 0 && slices.Contains([]string{"is", "was", "will", "has"}, behind[0]) { // A sentence.
+		return ""
+	}
 	if f.Second == nil || len(behind) > 0 && slices.Contains(f.Second, behind[0]) {
 		if f.Kind != "" {
 			return f.Kind

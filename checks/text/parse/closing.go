@@ -20,15 +20,28 @@ func (s *Sink) close() {
 	lines := strings.Split(strings.TrimRight(withNewlines(s.whole), " \t\r\n"), "\n")
 	alike := map[string]int{}
 	var tail []Line
+	ended := 0      // Where the search ends; a prompt is also looked for above.
+	warned := false // Libraries tell of trouble behind these lines, as when the other end closes its connections first.
 	for i, text := range slices.Backward(lines) {
-		text = strings.TrimSpace(text)
+		text = strings.Trim(text, "*` \t\r")                         // Without the marks of Markdown.
 		if prompted.MatchString(text) || fileRow.MatchString(text) { // Another program wrote what follows.
 			return
 		}
-		if len(tail) == maxClosing || len(text) > maxText || troubled.MatchString(harmless.ReplaceAllString(text, "")) {
+		if ended > 0 && ended-i > maxClosing {
 			break
 		}
-		if text != "" && !ofLibraries.MatchString(text) {
+		trouble := troubled.MatchString(harmless.ReplaceAllString(text, ""))
+		if ofLibraries.MatchString(text) {
+			warned = warned || trouble && ended == 0
+			continue
+		}
+		switch {
+		case ended == 0 && failing.MatchString(text): // It gives verdicts, of which the last is of one part.
+			return
+		case ended > 0:
+		case len(tail) == maxClosing || len(text) > maxText || trouble:
+			ended = i
+		case text != "":
 			tail = append(tail, Line{Text: text, Number: i + 1})
 			alike[numbers.ReplaceAllString(text, "#")]++
 		}
@@ -38,8 +51,8 @@ func (s *Sink) close() {
 	}
 	for _, l := range tail {
 		form := numbers.ReplaceAllString(l.Text, "#")
-		results := alike[form] > 1 && form != l.Text && strings.ContainsFunc(form, unicode.IsLetter)
-		if !allDone.MatchString(l.Text) && (!results && !doneForm.MatchString(l.Text) || underWay.MatchString(l.Text)) {
+		results := !warned && alike[form] > 1 && form != l.Text && strings.ContainsFunc(form, unicode.IsLetter)
+		if !allDone.MatchString(l.Text) && (!results && (warned || !doneForm.MatchString(l.Text)) || underWay.MatchString(l.Text)) {
 			return
 		}
 		if p := s.process(s.identify(l), l); p != nil {
@@ -53,9 +66,11 @@ var (
 	troubled = lazy.New(`(?i)err(?:or|no)|fail|abort|exception|traceback|fatal|kill|time[d ]*out|refused|unable|can(?:not|'t)|could|\bnot?\b|terminat|dumped|\bfault|closing|lost|died|dead|h[au]ng|stuck|wait|signal|warn|exit\D{0,20}[1-9]|\?$`)
 	// prompted is a shell prompt or, unlike PromptOf, any other line that begins like one: either ends the search.
 	prompted = lazy.New(`^(?:\S+@\S+)?[^\s\d]*[$#>] \w`)
+	// failing is a verdict that another one follows.
+	failing  = lazy.New(`\bFAIL(?:ED|URES?)?\b`)
 	harmless = lazy.New(`(?i)\b(?:no|0|zero) (?:errors?|failures?|failed|timeouts?|retries)\b|\b(?:errors?|failures?|failed|timeouts?)\b[:= ]{1,2}0(?:\.0\S*)?(?:\s|[,;)"]|$)`)
 	// ofLibraries are lines of libraries, which tell nothing of the program's end.
-	ofLibraries = lazy.New(`NCCL INFO|^\S+:\d+$|^=== |^\[\w+\]:\[[WI]\d|^\[[WI]\d{4}|^[WI](?:\d{4}|\d{8}) `)
+	ofLibraries = lazy.New(`NCCL INFO|^\S+:\d+$|^=== |^\[\w+\]:\[[WI]\d|^\[[WI]\d{3,4}|^[WI](?:\d{4}|\d{8}) |^Exception raised from \w+ at |^frame #\d+: `)
 	// sentence is prose.
 	sentence = lazy.New(`(?:\b[a-z']{2,} ){4}.*[.!:]$`)
 	numbers  = lazy.New(`\d+(?:\.\d+)?(?:e[+-]?\d+)?`)

@@ -49,8 +49,8 @@ type line struct {
 }
 
 // sourceCode is a line of a program's source, as grep -n shows it, a call that would print a message, or one that strace
-// shows to fail as programs that look around expect.
-var sourceCode = lazy.New(`^\S+\.(?:py|c|cc|cpp|cu|cuh|h|hpp|go|rs)[:-]\d+[:-]\s*(?:raise\b|return\b|if\b|else\b|#|//|["'(]|[\w.]+\((?:\w+, ?)?f?["'])|^\s*(?:WARN|INFO|ERROR|f?printf|fputs|log(?:ger|ging)?\.\w+|raise \w+)\((?:\w+, ?)?f?["']|\) += -1 E(?:CONNREFUSED|ADDRINUSE|AGAIN|EXIST|INPROGRESS) \(|[^\w%]%(?:s|d|u|zu|l[dux]|p)\b`)
+// shows to fail as programs that look around expect; or what documentation says that a function returns.
+var sourceCode = lazy.New(`^\S+\.(?:py|c|cc|cpp|cu|cuh|h|hpp|go|rs)[:-]\d+[:-]\s*(?:raise\b|return\b|if\b|else\b|#|//|["'(]|[\w.]+\((?:\w+, ?)?f?["'])|^\s*(?:WARN|INFO|ERROR|f?printf|fputs|log(?:ger|ging)?\.\w+|raise \w+)\((?:\w+, ?)?f?["']|\) += -1 E(?:CONNREFUSED|ADDRINUSE|AGAIN|EXIST|INPROGRESS) \(|[^\w%]%(?:s|d|u|zu|l[dux]|p)\b|^\s*return \w+;|\breturns? \W{0,3}(?:CUDA_ERROR_|cudaError|hipError|nccl[A-Z])\w*\W{0,3} (?:if|when|unless|in case)\b`)
 
 // searches are the commands that print a program's texts.
 var searches = lazy.New(`^(?:sudo )?(?:strings|man|git (?:log|show|grep|diff)) |\bgrep\b.*\.(?:py|cc|cpp|cu|h)\b`)

@@ -83,14 +83,26 @@ var fileRow = lazy.New(`^\s*[-bcdlps][-rwxsStT]{9}[.+@]? `)
 // bygone is how people say that what they quote in this line, or in the block below it, is of the past, and present how a
 // line speaks of today, or of what worked before; gone is how they say that what the line quotes does not come any longer.
 var (
-	bygone  = lazy.New(`\b(?:[Bb]ack then|[Aa]t that time|[Ii]n the past|[Ii]n those days|[Pp]reviously|[Ff]ormerly|Before(?: this(?: change| PR| patch)?| that)?,|[Uu]sed to)\b`)
+	bygone  = lazy.New(`\b(?:[Bb]ack then|[Aa]t that time|[Ii]n the past|[Ii]n those days|[Pp]reviously|[Ff]ormerly|Before(?: this(?: change| PR| patch)?| that)?,|[Uu]sed to|[Oo]ld logs?)\b`)
 	present = lazy.New(`(?i)\b(?:works?|worked|fine|ok|now|today|currently|since|still|again)\b`)
-	gone    = lazy.New(`\b(?:[Nn]o longer|[Nn]ot (?:come|seen?|happen|occur)\w*(?: \w+)? (?:up )?(?:again|any[ -]?more|since))\b`)
+	gone    = lazy.New(`\b(?:[Nn]o longer|[Nn]o (?:reports?|signs?) of|[Nn]ot (?:come|seen?|happen|occur)\w*(?: \w+)? (?:up )?(?:again|any[ -]?more|since))\b`)
+)
+
+// meant is how a line, be it of a program, says that the trouble that it tells is made: by a test, or on purpose.
+var meant = lazy.New(`\b(?:on purpose|by the test)\b`)
+
+// patch is how git begins to show a change of a file, and patched how each line of it begins: what it quotes happened nowhere.
+var (
+	patch   = lazy.New(`^(?:> )*diff --git `)
+	patched = lazy.New(`^(?:> )*(?:[-+ @\\\t]|$|(?:diff|index|new|deleted|old|similarity|rename|copy|Binary) )`)
 )
 
 // over is how people say that a machine works again, or why they write: to close a case, or to propose a change that fixes
-// what they tell (the templates of Kubernetes' and ROCm's pull requests). Who says only that something was solved may tell by what.
-var over = lazy.New(`(?m)^Subject: .*(?:\[(?i:closed)\]|\bback in (?:production|service|partition|rotation|the pool)\b)|\b[Cc]losing note\b|(?:^|\r|[.!?] )Nothing (?:here )?is (?:broken|wrong)(?: here)?[,.;!]|\b[Ss]tatus:? +closed, no fault found\b|\b[Ww]orks as (?:designed|intended)\b|\bACCEPTED without\b|\b[Tt]o close (?:the|this|that) (?:ticket|case|incident)\b|\bstatus: merged\b|\bMerged by \S+|^\W*(?:What this PR does|Which issue(?:\(s\)|s)? (?:this PR|does this PR) fix|What were the changes\?|Approval Checklist|Submission Checklist)`)
+// what they tell (the templates of Kubernetes' and ROCm's pull requests, titles by conventionalcommits.org). Who says only that something was solved may tell by what.
+var over = lazy.New(`^Subject: .*(?:\[(?i:closed)\]|\bback in (?:production|service|partition|rotation|the pool)\b)|\b[Cc]losing note\b|(?:^|\r|[.!?] )Nothing (?:here )?is (?:broken|wrong)(?: here)?[,.;!]|\b[Ss]tatus:? +closed, no fault found\b|\b[Ww]orks as (?:designed|intended)\b|\bACCEPTED without\b|\b[Tt]o close (?:the|this|that) (?:ticket|case|incident)\b|\bstatus: merged\b|\bMerged by \S+|^\W*(?:What this PR does|Which issue(?:\(s\)|s)? (?:this PR|does this PR) fix|What were the changes\?|Approval Checklist|Submission Checklist)|^(?:#+ )?(?:feat|fix|perf|refactor|chore|docs|tests?|ci|build)\([\w/.-]+\)!?: |^#+ (?:feat|fix|perf|refactor|chore|docs)!?: |^\W*\[x\] (?:I have )?(?:read (?:and \w+ )?the contributing guide|signed the CLA\b)|^(?:Fix(?:es)?|Closes|Resolves) #\d+\b`)
+
+// raised is how a line of a program shows an error, whatever its words are.
+var raised = lazy.New(`\b[A-Z]\w*(?:Error|Exception): `)
 
 // booted are words of the lines with which Linux begins, and with which journalctl announces that.
 var booted = lazy.New(`\bLinux version \d|Command line: BOOT_IMAGE|^-- Boot [0-9a-f]+|^-- Reboot --`)
@@ -157,9 +169,9 @@ func withNewlines(whole string) string {
 
 // datesOf are the dates of a text. In what kubectl describe prints, the end of a container stands below what ended it.
 func datesOf(whole string) dates {
-	all := dates{over: over.MatchString(whole)}
+	var all dates
 	number, state := 0, 0
-	fenced, told := false, false // In a block of Markdown, and the last line before it says that it is of the past.
+	fenced, told, change := false, false, false // In a block of Markdown, whose line before says that it is of the past; in a change of a file.
 	for line := range strings.Lines(withNewlines(whole)) {
 		number++
 		line = strings.TrimRight(line, "\r\n")
@@ -170,12 +182,17 @@ func datesOf(whole string) dates {
 		if strings.Contains(line, completed) {
 			all.completed = append(all.completed, number)
 		}
-		line = line[prefixesLen(line):]
+		bare := line[prefixesLen(line):]
+		change = patch.MatchString(bare) || change && (patched.MatchString(line) || patched.MatchString(bare))
+		all.over = all.over || over.MatchString(line) || over.MatchString(strings.TrimLeft(bare, "> "))
+		line = bare
 		field := strings.TrimSpace(line)
 		switch {
-		case strings.HasPrefix(field, "```"):
+		case change, meant.MatchString(line):
+			all.bygone = append(all.bygone, number)
+		case strings.HasPrefix(field, fence):
 			fenced = !fenced
-		case fenced && told, !fenced && gone.MatchString(line):
+		case fenced && told, !fenced && gone.MatchString(line) && !raised.MatchString(line):
 			all.bygone = append(all.bygone, number)
 		case !fenced && field != "":
 			if told = bygone.MatchString(line) && !present.MatchString(line); told {
@@ -288,7 +305,7 @@ func (s *Sink) past() {
 		return
 	}
 	for _, e := range s.Facts.KernelLog.Events {
-		if s.dates[e.Source].over || tested[e.Source] {
+		if d := s.dates[e.Source]; d.over || tested[e.Source] || slices.Contains(d.bygone, e.Line) {
 			s.pastLine(e.Source, e.Line, e.Source)
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 
 // TestDates checks that each day is read in each form of a date, alone and in a line, and that no other number is one.
 func TestDates(t *testing.T) {
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	forms := []string{
 		"2006-01-02 15:04:05", "2006/01/02 15:04:05", "2006-01-02T15:04:05.123Z", "Mon, 02 Jan 2006 15:04:05 +0000", "Mon Jan _2 15:04:05 2006",
 		"Mon Jan _2 15:04:05 UTC 2006", "2 January 2006", "Jan 2, 2006", "02-01 x", "W0102 15:04:05.123", "INFO 01-02 15:04:05 [a.py:1]", "Jan _2 15:04:05 node7 kernel:", "2. Jan",
@@ -63,7 +64,26 @@ func TestOver(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Subject: [CLOSED] gpu-17 dropped a GPU\n": true, "Subject: [hpc] gpu-n09 back in production\n": true, "Hello,\nto close the ticket of the 3rd:\n": true,
 		"Closing note for the record.\n": true, "Subject: [SOLVED] all-reduce hangs\n": false, "socket closed\n": false, "to close the connection\n": false,
+		"## fix(watch): reasons of link errors\n": true, "fix(xid): severity\n": true, "# fix the hang\n": false, "fix: reboot\n": false,
+		"- [x] I have read the contributing guidelines\n": true, "- [ ] I have read the contributing guidelines\n": false, "Fixes #34049.\n": true, "It fixes #3\n": false,
 	} {
 		expect.That(t, datesOf(text).over == want, "%q: over %v, want %v", text, !want, want)
+	}
+}
+
+// TestBygone checks which lines are quoted of what did not happen, or happened on purpose.
+func TestBygone(t *testing.T) {
+	t.Parallel()
+	xid := `NVRM: Xid (PCI:0000:9b:00): 94, pid=1234, name=python3, Contained ECC error`
+	for text, want := range map[string][]int{
+		"diff --git a/x b/x\n@@ -1 +1 @@\n+\t\"" + xid + "\",\nThen it came:\n" + xid + "\n": {1, 2, 3},
+		"> diff --git a/x b/x\n> +" + xid + "\n> " + xid + "\n":                              {1, 2},
+		"--- good.log\n+++ bad.log\n+" + xid + "\n":                                          nil,
+		"rank 1: killed by the test\nrank 1: killed\n":                                       {1},
+		"We have no report of a hang.\nWe have a report of a hang.\n":                        {1},
+		"RuntimeError: Too many open files. Work is no longer possible.\n":                   nil,
+		"What the old log says:\n```\n" + xid + "\n```\n" + xid + "\n":                       {1, 3},
+	} {
+		expect.NoDiff(t, fmt.Sprint(want), fmt.Sprint(datesOf(text).bygone), "%q", text)
 	}
 }

@@ -90,7 +90,7 @@ func (r *Registry) anchorsOfAll() *anchorSet {
 	for _, t := range message.Statements() {
 		all = append(all, t.Anchors)
 	}
-	return &anchorSet{message.NewAnchorSet(append(all, promptSigns, headingSigns)), skips}
+	return &anchorSet{message.NewAnchorSet(append(all, promptSigns, headingSigns, []string{fence})), skips}
 }
 
 // NewReading begins a reading.
@@ -127,6 +127,9 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 				if p, _, ok := promptIn(l.Text); ok {
 					r.Sink.typed = p.Command
 				}
+			}
+			if slices.Contains(l.takers, r.promptTaker+fenceTaker) { // What follows is another block.
+				r.Sink.typed = ""
 			}
 			if !r.understood(l) {
 				r.line(l)

@@ -12,6 +12,12 @@ import (
 // headingSigns are in each line that may be a heading; promptSigns are in that of a command.
 var headingSigns = []string{"=== ", "--- ", "### ", "*** ", "___ ", "+++ ", "~~~ ", "==> "}
 
+// fence is how a block of Markdown begins and ends.
+const fence = "```"
+
+// fenceTaker is how far that taker is behind the one of prompts.
+const fenceTaker = 2
+
 // maxSections bounds the sections of a text.
 const maxSections = 4096
 

@@ -121,9 +121,7 @@ func (s *Sink) Told(fact string, value any, l Line) {
 
 // Watch notes that what changes next in a structure of the facts, to which object points, is told by a line. It ends
 // when the reader looks at another line: nothing is put down to a line that came before it.
-func (s *Sink) Watch(fact string, object any, l Line) {
-	s.ledger.watch(fact, object, s.name, l.Number)
-}
+func (s *Sink) Watch(fact string, object any, l Line) { s.ledger.watch(fact, object, s.name, l.Number) }
 
 // Settle ends the watching of all objects: what changed is reported by their lines.
 func (s *Sink) Settle() { s.ledger.close() }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
@@ -53,12 +54,16 @@ const maxComparisons = 64
 // compare finds the pairs of runs that differ in exactly one thing.
 func compare(all []*run) []facts.Comparison {
 	var list []facts.Comparison
+	together := !slices.ContainsFunc(all, func(r *run) bool {
+		v := r.variables()
+		return v["NCCL_P2P_DISABLE"] != v["NCCL_SHM_DISABLE"]
+	})
 	for i, a := range all {
 		for j, b := range all[i+1:] {
 			if a.Outcome == unknown || b.Outcome == unknown || !alike(a, b) {
 				continue
 			}
-			switch differs, ok := differences(a, b); {
+			switch differs, ok := differences(a, b, together); {
 			case !ok:
 			case len(differs) == 0 && (a.Outcome == good) != (b.Outcome == good):
 				a.mixed, b.mixed = true, true
@@ -88,7 +93,7 @@ func alike(a, b *run) bool {
 	case a.quoted != b.quoted:
 		return false // Of others, and so of another machine.
 	case a.identity != "" && b.identity != "":
-		return a.identity == b.identity
+		return a.identity == b.identity && (a.upto == b.upto || a.Outcome == good && a.beyond(b) || b.Outcome == good && b.beyond(a))
 	case a.begun && b.stepped() || b.begun && a.stepped():
 		return false
 	case a.Source == b.Source:
@@ -97,8 +102,16 @@ func alike(a, b *run) bool {
 	return a.identity == b.identity && (a.named && b.named || (a.named || b.named) && a.begun && b.begun)
 }
 
-// differences are the things in which two runs differ; it reports false if that is not known.
-func differences(a, b *run) ([]facts.Comparison, bool) {
+// beyond reports whether a run that works sent larger messages than one that does not.
+func (r *run) beyond(bad *run) bool {
+	mine, its := parse.ByteSize(r.upto), parse.ByteSize(bad.upto)
+	return bad.Outcome != good && mine != nil && its != nil && *mine > *its
+}
+
+// differences are the things in which two runs differ; it reports false if that is not known. Together is true where runs
+// turn P2P and shared memory off together or not at all: NCCL takes the latter only where it does not take P2P
+// (ncclTransports, src/transport.cc).
+func differences(a, b *run, together bool) ([]facts.Comparison, bool) {
 	var list []facts.Comparison
 	ofA, ofB := a.variables(), b.variables()
 	both := maps.Clone(ofA)
@@ -107,7 +120,7 @@ func differences(a, b *run) ([]facts.Comparison, bool) {
 		va, okA := ofA[name]
 		vb, okB := ofB[name]
 		switch {
-		case slices.Contains(data.Experiments().Ignored, name):
+		case slices.Contains(data.Experiments().Ignored, name), together && name == "NCCL_SHM_DISABLE":
 		case !okA && !a.lacks(name, b) || !okB && !b.lacks(name, a):
 			return nil, false
 		case va != vb:

@@ -76,6 +76,8 @@ var (
 	joiner = lazy.New(`(?i)^(?:and|with|plus|\+|,)?\s+|[\s,]+(?:and|with|plus|\+)?\s*$`)
 	// plainEnd is what a cell says where it sets nothing, or what is not set: "vLLM, default".
 	plainEnd = lazy.New(`(?i)[\s,]*\b(?:defaults?|as is|nothing set|unset|not set)$|^(?:without|unset|no)$`)
+	// noSetting is a cell of a row in which nothing was set.
+	noSetting = lazy.New(`(?i)^\(?(?:nothing|none|baseline|as is|no (?:settings?|variables?))\)?$`)
 	// noneCell and someCell are cells of a column that counts or times what goes wrong: "hours until hang", "failures".
 	noneCell = lazy.New(`(?i)^(?:none|never|no)\b|^0(?:[ %]|$)|^[-–—]$`)
 	someCell = lazy.New(`(?i)^(?:yes\b|always\b|~?[<>]?\d)`)
@@ -140,6 +142,8 @@ func (r *run) tried(title, cell string) {
 	version := versionCell.FindString(cell)
 	library := libraryColumn.FindStringSubmatch(title)
 	switch {
+	case noSetting.MatchString(cell):
+		return
 	case library != nil && version != "":
 		r.set(strings.ToLower(library[1]), strings.TrimSuffix(strings.TrimSpace(version), " again"))
 		return

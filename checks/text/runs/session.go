@@ -35,6 +35,8 @@ type run struct {
 	end  int
 	// identity is the program with its arguments, without what counts GPUs; empty if no command was seen.
 	identity string
+	// upto is the largest message that a test of nccl-tests was asked for, as its command writes it.
+	upto string
 	// changes is how often the machine or the folder of a shell was changed before, and quoted how many times the run is quoted.
 	changes, quoted int
 	// logged are the variables that the library says it read, and made is true once it made a communicator.
@@ -432,16 +434,23 @@ func (r *run) launched(l *facts.Launch) {
 // counting are options that say how many processes or GPUs there are, or where they meet.
 var counting = lazy.New(`^(?:-g|-np|-n|-N|--?n[-_]?proc[-_]?per[-_]?node|--?nproc|--num[-_](?:gpus|processes|nodes|machines)|--nnodes|-tp|--tp|--tp[-_]size|--tensor[-_]parallel[-_]size|--(?:master|main|rdzv)\S*|--port)(=.*)?$`)
 
+// sizing are the options of nccl-tests that say how large messages are, and how often they are sent.
+var sizing = lazy.New(`^-[befiwm]$`)
+
 // commanded notes what a run's command starts.
 func (r *run) commanded(words []string) {
 	r.Program = escape.Printable(words[0][strings.LastIndexByte(words[0], '/')+1:], maxValue)
 	if n := slices.Index(words, "-g"); n >= 0 && n+1 < len(words) && strings.HasSuffix(r.Program, "_perf") {
 		r.GPUs = count(words[n+1])
 	}
-	kept := []string{r.Program}
+	kept, ofSizes := []string{r.Program}, strings.HasSuffix(r.Program, "_perf")
 	for i := 1; i < len(words) && len(kept) < maxRuns; i++ {
 		m := counting.FindStringSubmatch(words[i])
 		switch {
+		case ofSizes && sizing.MatchString(words[i]) && i+1 < len(words):
+			if i++; words[i-1] == "-e" {
+				r.upto = words[i]
+			}
 		case m == nil:
 			kept = append(kept, words[i])
 		case m[1] == "":

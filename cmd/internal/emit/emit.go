@@ -67,9 +67,7 @@ func Targets() []Target {
 func Formats() []string { return []string{"text", "json"} }
 
 // Names are the names of all targets.
-func Names() []string {
-	return lines.Map(Targets(), func(t Target) string { return t.Name })
-}
+func Names() []string { return lines.Map(Targets(), func(t Target) string { return t.Name }) }
 
 // List are the targets with what is written, a line each, for a help text.
 func List() string {

@@ -163,9 +163,7 @@ type Timing struct {
 }
 
 // Milliseconds is a duration as Timing holds it, rounded to a microsecond.
-func Milliseconds(d time.Duration) float64 {
-	return float64(d.Microseconds()) / 1000
-}
+func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // Threshold is the lowest severity that makes the exit code 1, or "none".
 type Threshold string

@@ -44,9 +44,7 @@ type Style struct {
 }
 
 // FormatNames are the names of all formats, the default first.
-func FormatNames() []string {
-	return lines.Map(formats, func(f Format) string { return f.Name })
-}
+func FormatNames() []string { return lines.Map(formats, func(f Format) string { return f.Name }) }
 
 // Extensions are the file name ends that stand for a format.
 func Extensions() []string {

@@ -84,9 +84,7 @@ func Ranges(numbers []int) string {
 }
 
 // NonEmpty are the texts that are not empty.
-func NonEmpty(texts ...string) []string {
-	return Filter(texts, func(s string) bool { return s != "" })
-}
+func NonEmpty(texts ...string) []string { return Filter(texts, func(s string) bool { return s != "" }) }
 
 // Joined joins the texts that are not empty.
 func Joined(separator string, texts ...string) string {

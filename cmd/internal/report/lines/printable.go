@@ -55,9 +55,7 @@ func Clean[T any](v T, ascii bool) T {
 }
 
 // Filled returns a copy of a value without a nil list or map, so that none is null in JSON.
-func Filled[T any](v T) T {
-	return copied(v, func(s string) string { return s }, true)
-}
+func Filled[T any](v T) T { return copied(v, func(s string) string { return s }, true) }
 
 func copied[T any](v T, text func(string) string, fill bool) T {
 	var walk func(v reflect.Value) reflect.Value
