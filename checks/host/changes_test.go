@@ -36,6 +36,7 @@ func fixtureTexts(tb testing.TB) map[string]string {
 // TestGoldenRedactChanges lists every word of the repository's texts and recordings that redacting changes, with what
 // becomes of it. A word on the list that is neither a name nor a secret is a fault: evidence is spoilt.
 func TestGoldenRedactChanges(t *testing.T) {
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	texts := fixtureTexts(t)
 	var list strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(texts)) {

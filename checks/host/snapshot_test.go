@@ -323,6 +323,7 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestParseBounds(t *testing.T) {
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	many := "gpudoctor.snapshot/v1\n-- a/ --\n" + strings.Repeat("n\n", maxEntries)
 	expect.Fails(Parse("x", []byte(many)))(t, "more than 200000 entries", "many names")
 	var deep strings.Builder
@@ -372,6 +373,7 @@ func smallRecording(tb testing.TB) []byte {
 // TestEveryCut cuts a recording at each of its bytes, and puts each trailer behind each of its lines. None may be taken
 // for a whole recording but the whole one, with nothing or blank lines behind it.
 func TestEveryCut(t *testing.T) {
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	whole, tried := smallRecording(t), 0
 	for end := range len(whole) + 1 {
 		for i, trailer := range trailers {

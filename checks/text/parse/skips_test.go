@@ -33,6 +33,7 @@ func TestSkips(t *testing.T) {
 
 // FuzzSkips checks the same of any text.
 func FuzzSkips(f *testing.F) {
+	expect.NotShort(f, "it enumerates, and a few texts show what runs side by side")
 	const largest = 8 << 10 // Larger ones are as slow to change as they are to read.
 	for _, text := range texttest.EveryText(f) {
 		f.Add(text[:min(len(text), largest)])

@@ -89,6 +89,7 @@ func FuzzParse(f *testing.F) {
 
 // TestDeep checks that deeply nested text neither exhausts the stack nor moves what is read.
 func TestDeep(t *testing.T) {
+	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	for _, piece := range []string{"(", "$(", "{ ", "if ", "`", "${a:-", "\"$(", "((", "[[ (", "while x; do ", "a() ", "x | ", "x && ", "<(", "case a in b) ", "! ", "'\n", "$((", "time ", "a[", "a=(", "x <<A\n", "&& "} {
 		placed(t, strings.Repeat(piece, 64<<10/len(piece)))
 	}
