@@ -164,7 +164,7 @@ func TestCollectivesReplay(t *testing.T) {
 
 func simulatedHost(t *testing.T, libraries []string, home string, env []string, args ...string) (said string, code int) {
 	t.Helper()
-	if args[0] == "check" { // What the kernel of this machine killed is none of the drivers'.
+	if args[0] == "check" { // Processes that the kernel of this machine killed say nothing about simulated drivers.
 		args = append(args, "--skip", "oom")
 	}
 	cmd := exec.CommandContext(t.Context(), "gpudoctor", args...)

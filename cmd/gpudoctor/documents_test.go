@@ -167,9 +167,8 @@ var fence = regexp.MustCompile("(?ms)^```(\\S+)(?: (create|append) (\\S+))?\n(.*
 // repository: files are created or appended to as the blocks say, each command must
 // succeed, and print what stands below it.
 func TestContributing(t *testing.T) {
-	if !expect.Night() {
-		t.Skip("only at night: it compiles the program anew, several times")
-	}
+	expect.NotShort(t, "it compiles the program anew")
+	expect.NotByDay(t, "it compiles the program anew")
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	text := expect.Value(os.ReadFile(filepath.Join(root, "CONTRIBUTING.md")))(t)

@@ -36,7 +36,7 @@ func TestEvidenceStands(t *testing.T) {
 		t.Skip("the rates below are those of more than a few")
 	}
 	known := learnt(t)
-	try := expect.EachNth(16)
+	try := expect.EachNth(8)
 	work := make(chan ticket)
 	var mu sync.Mutex
 	var sum tally

@@ -151,10 +151,9 @@ func (d *CUDA) Copy(dst, src Pointer, n uint64, s Stream) error {
 // LoadModule compiles PTX once for each model of GPU, and loads the code for the current context. If the linker gives
 // none, the driver compiles it for this GPU alone, or says why it cannot.
 func (d *CUDA) LoadModule(ptx string) (Module, error) {
-	text := append([]byte(ptx), 0)
-	code, err := d.codeOf(ptx, func(string) ([]byte, error) { return d.link(text) })
+	code, err := d.codeOf(ptx, d.link)
 	if err != nil {
-		code = text
+		code = append([]byte(ptx), 0)
 	}
 	return d.load(code)
 }
@@ -165,13 +164,13 @@ type linker uintptr
 const linkPTX = 1
 
 // link makes code of PTX for GPUs like the current one: 17 KiB for an H200.
-func (d *CUDA) link(ptx []byte) ([]byte, error) {
+func (d *CUDA) link(ptx string) ([]byte, error) {
 	var s linker
 	if err := d.c.LinkCreate(0, nil, nil, &s); err != nil {
 		return nil, err
 	}
 	defer d.c.LinkDestroy(s) //nolint:errcheck // The process ends soon.
-	if err := d.c.LinkAddData(s, linkPTX, &ptx[0], uint64(len(ptx)), CString("gpudoctor"), 0, nil, nil); err != nil {
+	if err := d.c.LinkAddData(s, linkPTX, CString(ptx), uint64(len(ptx)+1), CString("gpudoctor"), 0, nil, nil); err != nil {
 		return nil, err
 	}
 	var at unsafe.Pointer

@@ -23,7 +23,8 @@ func (s *Sink) close() {
 	ended := 0      // Where the search ends; a prompt is also looked for above.
 	warned := false // Libraries tell of trouble behind these lines, as when the other end closes its connections first.
 	for i, text := range slices.Backward(lines) {
-		text = strings.Trim(text, "*` \t\r")                         // Without the marks of Markdown.
+		// Without the marks of Markdown.
+		text = strings.Trim(text, "*` \t\r")
 		if prompted.MatchString(text) || fileRow.MatchString(text) { // Another program wrote what follows.
 			return
 		}

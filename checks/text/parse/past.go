@@ -184,7 +184,7 @@ func datesOf(whole string) dates {
 		}
 		bare := line[prefixesLen(line):]
 		change = patch.MatchString(bare) || change && (patched.MatchString(line) || patched.MatchString(bare))
-		all.over = all.over || over.MatchString(line) || over.MatchString(strings.TrimLeft(bare, "> "))
+		all.over = all.over || over.MatchString(strings.TrimLeft(bare, "> "))
 		line = bare
 		field := strings.TrimSpace(line)
 		switch {

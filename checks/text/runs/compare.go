@@ -93,7 +93,7 @@ func alike(a, b *run) bool {
 	case a.quoted != b.quoted:
 		return false // Of others, and so of another machine.
 	case a.identity != "" && b.identity != "":
-		return a.identity == b.identity && (a.upto == b.upto || a.Outcome == good && a.beyond(b) || b.Outcome == good && b.beyond(a))
+		return a.identity == b.identity && (a.upto == b.upto || a.beyond(b) || b.beyond(a))
 	case a.begun && b.stepped() || b.begun && a.stepped():
 		return false
 	case a.Source == b.Source:
@@ -102,10 +102,10 @@ func alike(a, b *run) bool {
 	return a.identity == b.identity && (a.named && b.named || (a.named || b.named) && a.begun && b.begun)
 }
 
-// beyond reports whether a run that works sent larger messages than one that does not.
+// beyond reports whether a run works and sent larger messages than one that does not.
 func (r *run) beyond(bad *run) bool {
 	mine, its := parse.ByteSize(r.upto), parse.ByteSize(bad.upto)
-	return bad.Outcome != good && mine != nil && its != nil && *mine > *its
+	return r.Outcome == good && bad.Outcome != good && mine != nil && its != nil && *mine > *its
 }
 
 // differences are the things in which two runs differ; it reports false if that is not known. Together is true where runs
