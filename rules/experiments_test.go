@@ -17,7 +17,7 @@ func TestExperiments(t *testing.T) {
 	t.Parallel()
 	expect.NotShort(t, "it enumerates, and nothing in it runs side by side")
 	s := compiledSet(t)
-	values := map[string]string{"NCCL_P2P_LEVEL": "LOC", "NCCL_SOCKET_IFNAME": "eth0", "GLOO_SOCKET_IFNAME": "eth0", "TP_SOCKET_IFNAME": "eth0", "NCCL_IB_HCA": "mlx5_0", "NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}
+	values := map[string]string{"NCCL_P2P_LEVEL": "LOC", "NCCL_SOCKET_IFNAME": "eth0", "GLOO_SOCKET_IFNAME": "eth0", "TP_SOCKET_IFNAME": "eth0", "NCCL_IB_HCA": "mlx5_0", "NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_NET_PLUGIN": "none", "UCX_TLS": "^cuda_ipc", "HSA_FORCE_FINE_GRAIN_PCIE": "1", "HSA_NO_SCRATCH_RECLAIM": "1"}
 	const works, fails, hangs = "all_reduce: PASSED\n", "node1: task 0: exit code 1\n", "loading\nhangs here\n^C\n"
 	for _, row := range data.Read[struct {
 		Switches []struct {

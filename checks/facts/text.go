@@ -524,9 +524,11 @@ type Run struct {
 	// Message is the row of the catalogue that shows the failure, Stated whether that row states a cause.
 	Message string `json:"message,omitempty"`
 	Stated  bool   `json:"stated,omitempty"`
-	// GBps is the largest bus bandwidth that it reached; nil if none was measured.
-	GBps   *float64 `json:"gbps,omitempty"`
-	Source string   `json:"source"`
+	// GBps is the largest bus bandwidth that it reached, and Microseconds the time of its smallest message; nil if none was
+	// measured.
+	GBps         *float64 `json:"gbps,omitempty"`
+	Microseconds *float64 `json:"microseconds,omitempty"`
+	Source       string   `json:"source"`
 	// Line is where it begins, Shown the line that shows its outcome, and Text that line's text.
 	Line  int    `json:"line"`
 	Shown int    `json:"shown,omitempty"`

@@ -9,7 +9,7 @@ import (
 
 var communicationPrefixes = []string{
 	"NCCL_", "RCCL_", "CUDA_", "HSA_", "HIP_", "ROCR_", "UCX_", "FI_", "OFI_NCCL_",
-	"OMPI_MCA_", "TORCH_NCCL_", "NVSHMEM_",
+	"OMPI_MCA_", "MPICH_", "TORCH_NCCL_", "NVSHMEM_",
 }
 
 // communicationNames are names that no prefix covers.

@@ -112,9 +112,11 @@ func newStory(f *facts.Facts) *story {
 	for i := range f.Texts {
 		s.texts[f.Texts[i].Name] = &f.Texts[i]
 	}
+	complained := map[string]bool{}
 	for _, m := range f.Logs.Messages {
+		complained[m.Source] = complained[m.Source] || m.Complains()
 		switch line, known := s.cancelled[m.Source]; {
-		case m.ID == "job-cancelled" && (!known || m.Line < line):
+		case (m.ID == "job-cancelled" || m.ID == "srun-told-to-end" && !complained[m.Source]) && (!known || m.Line < line):
 			s.cancelled[m.Source] = m.Line
 		case m.ID == "tests-passed":
 			if _, known := s.provoked[m.Source]; !known {
@@ -327,7 +329,7 @@ func (s *story) byItself(d *facts.Death) bool {
 	case executors[d.Reporter]:
 		return !s.outOfMemory()
 	case d.What == "exception":
-		return s.cameThrough(d) && itsOwn(printed(d)) && !slices.ContainsFunc(d.Behind, func(b string) bool { return !itsOwn(b) }) && !s.claimed(d, "")
+		return s.cameThrough(d) && itsOwn(printed(d)) && !slices.ContainsFunc(d.Behind, func(b string) bool { return !itsOwn(strings.TrimPrefix(b, untransformed)) }) && !s.claimed(d, "")
 	case d.Reporter == "kernel": // A process of whatever program; of the job, where that lost one.
 		return slices.ContainsFunc(s.complaints, func(m *facts.Message) bool { return message.PeerGone(m.ID) })
 	case d.What == "assertion":
@@ -347,6 +349,9 @@ func (s *story) byItself(d *facts.Death) bool {
 		return o.What == "exception" && s.cameThrough(&o) && !launchers[leaf(o.Class)]
 	})
 }
+
+// untransformed is what JAX prints before an exception, with the place of the call that it came from (jax/_src/traceback_util.py).
+const untransformed = "jax._src.source_info_util.JaxStackTraceBeforeTransformation: "
 
 // executors are the programs that miss one of their workers and do not know how it ended. What they raise then is a
 // consequence.

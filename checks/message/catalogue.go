@@ -203,7 +203,7 @@ func (t *Statement) Survived(line string) bool {
 }
 
 // debug is a line at a level at which nothing fails, but for the errors of Cray's GTL.
-var debug = lazy.New(`^.{0,80}?(?:^|[\s\[|])(?:DEBUG|TRACE)(?:$|[\s\]|:])`)
+var debug = lazy.New(`^.{0,120}?(?:^|[\s\[|])(?:DEBUG|TRACE)(?:$|[\s\]|:])`)
 
 // triesAgain reports whether a line tells of an attempt before the last one.
 func triesAgain(line string) bool {

@@ -17,7 +17,7 @@
 #   confidence: likely
 #   areas: [environment]
 #   needs: [[env, job-told], [gpus.devices, job-told]]
-#   explains: [override > build-unsupported/no-kernels, override > app-failure]
+#   explains: [override > build-unsupported/no-kernels, override > app-failure, disguised > app-failure]
 #   remedies: [hsa-env, unset-env, nccl-p2p-disable, upgrade-rocm]
 #   profiles: [training]
 #   since: "0.1"
@@ -27,6 +27,12 @@
 #       text: >-
 #         {subject}={value} makes every GPU of the process report another architecture[, including {misfits}]: programs
 #         then run code that is not for it, and fail or crash
+#     disguised:
+#       severity: critical
+#       remedies: [unset-env]
+#       text: >-
+#         {name} reports the architecture {reported}, and is {architecture}: HSA_OVERRIDE_GFX_VERSION is set where its
+#         programs run. They load code for another architecture, and fail or crash
 #     legacy:
 #       remedies: [hsa-env, nccl-p2p-disable, upgrade-rocm]
 #       text: >-
@@ -38,6 +44,7 @@ package gpudoctor.rules.hsa_config
 
 import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
+import data.gpudoctor.lib.gpu_models
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
@@ -64,6 +71,24 @@ findings contains {
 	"evidence": [surroundings.variable_evidence(override)],
 	"params": {"variable": override.name, "value": override.value},
 } if count(misfits) + count(failures) > 0
+
+# A GPU that its name, or its device id, shows to be of another architecture than the runtime reports: nothing but the variable
+# makes that.
+findings contains {
+	"id": "disguised",
+	"subject": "HSA_OVERRIDE_GFX_VERSION",
+	"about": {"name": g.name, "reported": reported, "architecture": architecture},
+	"messages": failures,
+	"evidence": facts.gpu_evidence({g}, "architecture", "rocminfo"),
+	"params": {"variable": "HSA_OVERRIDE_GFX_VERSION"},
+} if {
+	not override
+	count(failures) > 0
+	some g in amd.gpus
+	architecture := gpu_models.of(g.name).architecture
+	reported := regex.find_n(`^gfx[0-9a-f]+`, g.architecture, 1)[0]
+	reported != architecture
+}
 
 # unshared are failures of HIP, or of RCCL in its transport, to share memory between processes (rccl issue 1454,
 # rocm-systems issue 2209).

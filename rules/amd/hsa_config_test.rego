@@ -41,8 +41,14 @@ test_findings if {
 	}
 }
 
+test_disguised if {
+	found := hsa_config.findings with input as joined([machine([{"name": "AMD Instinct MI210", "architecture": "gfx1030"}]), unmatched])
+	{[f.id, f.about.architecture] | some f in found} == {["disguised", "gfx90a"]}
+}
+
 test_silent if {
 	every documents in [
+		[unmatched, machine([{"name": "AMD Instinct MI210", "architecture": "gfx90a:sramecc+"}])],
 		[unmatched, cards(["gfx1100"])],
 		[set_to("HSA_OVERRIDE_GFX_VERSION_2", "10.3.0"), cards(["gfx1100", "gfx1031"])],
 		[set_to("HSA_OVERRIDE_GFX_VERSION", "9.0.10"), machine([{"architecture": "gfx90a", "name": "AMD Instinct MI210"}])],

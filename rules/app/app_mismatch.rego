@@ -14,7 +14,7 @@
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [fix-application, correct-launch, nccl-timeout, open-firewall, other]
-#   explains: [left > app-failure/lost, left > collective-hang/xla, first-twice > env-misconfig/port-taken]
+#   explains: [left > app-failure/lost, left > collective-hang/xla, first-twice > env-misconfig/port-taken, not-started > launch-failed/ended, alone > app-failure]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
@@ -255,6 +255,7 @@ signs contains {
 
 # Several processes of one launch say that each is the only rank.
 signs contains {
+	"id": "alone",
 	"message": sprintf("The launcher started %d processes, and %d of them say that they are the only rank: each does all of the work by itself. Their MPI does not match the launcher (mpirun of another installation, srun without the right --mpi), or what the launcher tells them in the environment was cleared (env -i, sudo)", [started, m.count]),
 	"confidence": "likely",
 	"messages": {m},
@@ -264,6 +265,26 @@ signs contains {
 	m.count > 1
 	started := max({l.processes | some l in logs.launches})
 	started >= m.count
+}
+
+# The processes that a job starts say who they are, and wait for more than were started.
+signs contains {
+	"id": "not-started",
+	"message": sprintf("Each rank expects %d, and the job starts only %d: the others are waited for until a timeout. The number of ranks (WORLD_SIZE) must be that of the tasks, which are nodes times tasks on each", [world, started]),
+	"severity": "critical",
+	"confidence": "likely",
+	"messages": ms,
+	"evidence": [{"fact": "launches[].processes", "value": started, "source": logs.at(logs.first(ms))}],
+	"remedies": ["correct-launch", "fix-application"],
+} if {
+	logs.failed
+	ms := logs.by_id["rank-of-world"]
+	world := max({to_number(m.fields.world) | some m in ms})
+	started := max({n | some l in logs.launches; n := l.processes * object.get(l, "nodes", 1)})
+	started > 1
+	world > started
+	named := {to_number(m.fields.of) | some m in ms}
+	named == {r | some r in numbers.range(0, started - 1)}
 }
 
 # Each process of a test believes that it is the only one.

@@ -118,6 +118,18 @@ twice(taken, waits) := log([
 	object.union(message("torch-store-clients-missing", {"joined": "1", "world": "2"}), {"order": waits}),
 ])
 
+# announced are ranks that say how many they expect, in a job of so many tasks that reached its time limit.
+announced(ranks, tasks) := object.union({"launches": [{"processes": 1, "nodes": tasks}]}, log(array.concat(
+	[message("rank-of-world", {"of": sprintf("%d", [rank]), "world": "4"}) | some rank in ranks],
+	[message("job-time-limit", {})],
+)))
+
+test_fires_on_ranks_that_no_task_is if {
+	some f in app_mismatch.findings with input as announced([0, 1], 2)
+	f.id == "not-started"
+	contains(f.message, "expects 4, and the job starts only 2")
+}
+
 test_silent if {
 	every document in [
 		# A timeout alone, other groups, other numbers and uneven operations show nothing.
@@ -136,6 +148,8 @@ test_silent if {
 		{"benchmarks": [object.remove(table, ["jobs"])]},
 		object.union({"launches": [{"processes": 4}]}, log([message("rank-alone", {})])),
 		twice(2, 1),
+		announced([0, 1, 2, 3], 4),
+		announced([1], 2),
 		itself({"host": "b"}),
 		object.union(itself({"host": "a"}), {"logs": {"job": {"first": {"what": "exception"}}}}),
 		# Where every rank came to the collective, none was late.

@@ -78,6 +78,7 @@ import data.gpudoctor.lib.launches
 import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.networks
+import data.gpudoctor.lib.rdma
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.visible_devices as visible
 
@@ -213,6 +214,23 @@ findings contains {
 	not facts.env.NCCL_IB_DISABLE == "1"
 	rdma_asked
 }
+
+# Somebody looked for the nodes and found none.
+findings contains {
+	"id": "rdma-not-passed",
+	"subject": "/dev/infiniband",
+	"about": {"container": "the container"},
+	"messages": (logs.by_id["rdma-nodes-not-listed"] | {m}),
+	"params": {"nodes": ["/dev/infiniband"]},
+} if {
+	not facts.env.NCCL_IB_DISABLE == "1"
+	rdma.nodes_hidden
+	m := logs.first(logs.messages({"nccl-ib-no-device", "ofi-getinfo-failed"}))
+	rdma_missed
+}
+
+rdma_missed if rdma_asked
+rdma_missed if logs.said("nccl-network-not-found")
 
 rdma_asked if regex.match(`^[^^]`, facts.env.NCCL_IB_HCA)
 rdma_asked if logs.said("ofi-getinfo-failed")

@@ -24,9 +24,13 @@ outside := {"container": {"inside": false}}
 closed(paths) := {"container": {"device_nodes": [{"path": path, "access": "none"} | some path in paths]}}
 env(name, value) := {"env": {"variables": [{"name": name, "value": value, "source": "environment", "effective": true}]}}
 
-said(id) := {"logs": {"messages": [{
+said(id) := logged([id])
+
+logged(ids) := {"logs": {"messages": [{
 	"id": id, "program": "x", "role": "category", "text": "said", "fields": {}, "source": "a.log", "line": 3, "order": 2, "count": 1, "ranks": 1,
-}]}}
+} |
+	some id in ids
+]}}
 
 launched(l) := {"launches": [object.union({"image": "x", "source": "a.txt", "line": 1}, l)]}
 grades(document) := {object.get(f, "grade", object.get(f, "id", "")) | some f in container_caps.findings with input as document}
@@ -57,6 +61,8 @@ test_findings if {
 		[[said("cuda-insufficient-driver"), launched({"kind": "docker-run"})], "without-gpus"],
 		[[said("nccl-ib-no-device"), env("NCCL_IB_HCA", "mlx5_0"), launched({"kind": "docker-run", "gpus": -1})], "rdma-not-passed"],
 		[[said("nccl-ib-no-device"), active, launched({"kind": "docker-run", "gpus": -1})], ""],
+		[[logged(["nccl-ib-no-device", "rdma-nodes-not-listed"]), active, env("NCCL_IB_HCA", "mlx5_0")], "rdma-not-passed"],
+		[[logged(["nccl-ib-no-device", "rdma-nodes-not-listed"]), env("NCCL_IB_HCA", "mlx5_0")], ""],
 		[[said("nccl-ib-no-device"), active, launched({"kind": "slurm", "nodes": 2, "mounts": ["/lustre:/data"]})], "rdma-not-passed"],
 		[[said("nccl-ib-no-device"), active, launched({"kind": "slurm", "nodes": 2, "mounts": ["/dev/infiniband:/dev/infiniband"]})], ""],
 	] {

@@ -14,7 +14,7 @@
 #   confidence: likely
 #   needs: [[container.shm, container.shm_mounted], [gpus.devices, container.device_nodes, transfers.devices]]
 #   remedies: [increase-shm, share-ipc, remount-shm, clear-shm, nccl-shm-disable, free-memory, raise-process-limits]
-#   explains: [collective-failed/shm, collective-failed/both, collective-failed/fallback]
+#   explains: [stated > env-misconfig/mpi-component, collective-failed/shm, collective-failed/both, collective-failed/fallback]
 #   first_of: [stated, hinted, implied, full, unexplained, launch]
 #   profiles: [training]
 #   since: "0.1"

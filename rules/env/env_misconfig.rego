@@ -200,7 +200,7 @@ findings contains {
 		value := substring(part, count(name) + 1, -1)
 	}
 	count(lists) > 1
-	unreached := logs.messages({"ucx-unreachable", "openmpi-unreachable"})
+	unreached := logs.messages({"ucx-unreachable", "ucx-local-only", "openmpi-unreachable"})
 	count(unreached) > 0
 }
 

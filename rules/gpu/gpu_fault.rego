@@ -18,7 +18,7 @@
 #     - kernel_log.events
 #     - [gpus.devices, transfers.devices]
 #   remedies: [reset-gpu, reboot, replace-hardware, reseat-or-fix-pcie-link, update-bios, upgrade-driver, reboot-or-reload-driver]
-#   explains: [launch-failed/node-failed, driver-hang, gpu-missing, p2p-broken-platform, p2p-slow, nvlink-down, transfer-failed, collective-failed, failure-area]
+#   explains: [gpu-visibility/not-present, launch-failed/node-failed, driver-hang, gpu-missing, p2p-broken-platform, p2p-slow, nvlink-down, transfer-failed, collective-failed, failure-area]
 #   since: "0.1"
 #   grades:
 #     state: {confidence: confirmed, text: "{gpu|A GPU}: {words}."}

@@ -73,7 +73,11 @@ holds contains "failed_before_efa" if {
 	failed := logs.first(logs.messages({"ofi-request-failed", "ofi-libfabric-error", "ofi-address-insert-failed"}))
 	some m in logs.complaints
 	m.order < failed.order
+	not m.id in general
 }
+
+# general are what NCCL and PyTorch say of any failure: it may be quoted above the log, in a title.
+general := {"nccl-internal-error", "nccl-unhandled-system-error", "nccl-remote-error"}
 
 # EFA and libfabric: the job is meant to use EFA, or a program that uses its plugin complains.
 holds contains "efa_expected" if efa.expected

@@ -20,6 +20,8 @@ words := {
 	"unreachable": "this machine has no route to that network",
 	"aborted": "the connection was aborted",
 	"untold": "the program does not say why",
+	"dropped": "a firewall dropped its packets",
+	"policy": "the pod did not answer on that port",
 }
 
 # kinds are how it failed: by the kernel's words in the field error, or by the row.
@@ -106,6 +108,13 @@ first_death := min({m.order |
 reached contains network(c.address) if {
 	networks.met
 	some c in first_choices
+}
+
+reached contains network(address) if {
+	networks.met
+	some i in input.nics.interfaces
+	i.host # As a program's log names it.
+	some address in i.addresses
 }
 
 reached contains network(m.fields.address) if {

@@ -44,6 +44,12 @@ single_node if {
 # met is true if NCCL counted several machines: the ranks then have connected over the bootstrap interface.
 met if input.logs.communicators[_].nodes > 1
 
+met if {
+	some c in input.logs.communicators
+	count(c.hosts) > 1
+	c.completed == c.ranks
+}
+
 # troubled is true when the job failed, did not complete a communicator, or tried a connection again and again.
 troubled if logs.failed
 troubled if logs.said("nccl-connect-retried-often")

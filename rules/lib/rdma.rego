@@ -101,8 +101,13 @@ slow_networks[b.memory] contains {"benchmark": b, "point": p, "ports": {q | some
 	some b in input.benchmarks
 	b.what == "network"
 	some p in b.points
-	p.gbps < p.expected_gbps * p.threshold
+	p.gbps * halves < p.expected_gbps * p.threshold
 }
+
+# halves are the devices over which one port of a DGX Spark is reached, each over four lanes.
+halves := 2 if logs.said("spark-told")
+
+else := 1
 
 # network_words describes such a table, network_evidence shows it.
 network_words(n) := sprintf("%s over %s reaches %v Gb/s from %s memory, where %s carries %v and at least %v counts as good", [
@@ -155,3 +160,9 @@ peermem_absent if {
 }
 
 module_evidence := [{"fact": "nics.modules", "value": input.nics.modules, "source": facts.read_at("nics.modules", "/sys/module")} | is_array(input.nics.modules)]
+
+# nodes_hidden is true where the machine has RDMA devices, and somebody found no device nodes of them, as in a container.
+nodes_hidden if {
+	logs.said("rdma-nodes-not-listed")
+	count(input.nics.rdma) > 0
+}

@@ -6,6 +6,7 @@ import data.gpudoctor.lib.benchmarks
 import data.gpudoctor.lib.facts
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.peer_access
+import data.gpudoctor.lib.rdma
 import data.gpudoctor.lib.surroundings
 import data.tables.variables
 
@@ -147,6 +148,7 @@ holds("rdma", _) if count(surroundings.rdma_nodes) > 0
 # A port that a text shows as up is as good as its adapter in the PCI tree.
 holds("rdma", _) if true in {p.netdev_up | some p in input.nics.rdma}
 holds("rdma", _) if "active" in {p.state | some p in input.nics.rdma}
+holds("rdma-nodes-hidden", _) if rdma.nodes_hidden
 holds("over-sockets", _) if "Socket" in {t.network | some t in input.logs.transports}
 holds("infiniband", _) if count(surroundings.infiniband_nics) > 0
 holds("many-nics", _) if count(surroundings.rdma_nics) > 10

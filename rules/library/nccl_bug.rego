@@ -23,7 +23,12 @@ import data.gpudoctor.lib.library_versions
 import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 
-findings contains known_faults.finding(f) if some f in known_faults.found.nccl
+findings contains object.union(known_faults.finding(f), crashed(f)) if some f in known_faults.found.nccl
+
+# crashed is true of a fault that shows in the stack of a process that died.
+crashed(f) := {"id": "crash"} if "stack-in-nccl" in {m.id | some m in f.messages}
+
+else := {}
 
 missing contains {"fact": "software", "words": "no text shows the version of NCCL"} if {
 	logs.failed

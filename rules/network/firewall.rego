@@ -15,8 +15,8 @@
 #   confidence: likely
 #   needs: [job-connected]
 #   remedies: [open-firewall, set-socket-ifname, other]
-#   explains: [turned-away > wrong-nic/unreached, app-mismatch/missing, collective-hang/between-hosts, launch-failed/host-lost, failure-area]
-#   first_of: [security-group > efa-silent > efa-failed, turned-away > blocked > doubtful > tried]
+#   explains: [named > wrong-nic, turned-away > wrong-nic/unreached, app-mismatch/missing, collective-hang/between-hosts, launch-failed/host-lost, failure-area]
+#   first_of: [security-group > efa-silent > efa-failed, named > turned-away > blocked > doubtful > tried]
 #   since: "0.1"
 #   grades:
 #     failed: "A connection[ to {remote}] failed: {words}. {reading}"
@@ -33,9 +33,9 @@ findings contains {
 	"about": {"remote": f.remote, "words": connections.words[f.kind], "reading": readings[f.kind]},
 	"severity": severity,
 	"confidence": confidence,
-	"remedies": ["open-firewall", "set-socket-ifname"],
+	"remedies": array.concat(["open-firewall"], ["set-socket-ifname" | id != "named"]),
 	"messages": {f.message},
-	"evidence": logs.all_evidence(firewalls),
+	"evidence": logs.all_evidence(firewalls - {f.message}),
 } if some [id, f, severity, confidence] in verdicts
 
 # firewalls are what else shows that a firewall is on.
@@ -52,6 +52,25 @@ verdicts contains ["turned-away", {"kind": "untold", "remote": connections.remot
 	some m in logs.by_id["openmpi-tcp-connect-failed"]
 	not m.fields.error
 }
+
+# The log of a firewall, and a program that names the address and the port to which the packets that it dropped went.
+verdicts contains ["named", {"kind": "dropped", "remote": to, "hard": true, "message": m}, "critical", "likely"] if {
+	some m in logs.by_id["kernel-ufw-block"]
+	to := m.fields.to
+	some other in input.logs.messages
+	other.id != m.id
+	other.fields.remote == to
+	other.fields.port == m.fields.port
+}
+
+# A network policy opens a few ports, and none of them is the one that the job sought.
+verdicts contains ["named", {"kind": "policy", "remote": f.remote, "hard": true, "message": f.message}, "critical", "likely"] if {
+	count(opened) > 0
+	f := connections.earliest({f | some f in connections.failures; f.message.fields.port; not connections.to_itself(f)})
+	not f.message.fields.port in opened
+}
+
+opened := {m.fields.port | some m in logs.by_id["kubernetes-policy-port"]}
 
 # What is refused, broken off or only told in passing has other explanations as well.
 verdicts contains ["doubtful", f, doubtful_severity(f), "possible"] if {
@@ -81,6 +100,8 @@ readings := {
 	"timed-out": "Dropped packets suggest a firewall, a security group or a network policy between the machines, or an address that the other machine does not use",
 	"no-route": "This is how firewalld and other firewalls with a REJECT rule respond; a machine that is down, or on another network, looks the same",
 	"refused": "Nothing listens on that port: the peer has exited or not started, or advertised the wrong address, or a firewall rejects the connection",
+	"dropped": "The firewall's log names the address and the port that the job uses",
+	"policy": "A network policy lists the ports that are open, and this one is not among them: NCCL, Gloo and MPI connect on ports that the kernel picks",
 	"untold": "A firewall that turns packets away is on",
 	"aborted": "The cause may be a firewall, or another service at that address",
 }

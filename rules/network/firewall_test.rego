@@ -23,6 +23,22 @@ second(f, all) if {
 
 test_fires_on_silence if grades(log([failed("10.0.0.4", "No route to host")])) == {["critical", "likely"]}
 
+tries(port) := {"id": "openmpi-oob-connecting", "program": "openmpi", "role": "setting", "text": "x", "fields": {"remote": "10.0.0.4", "port": port}}
+
+test_fires_on_dropped_packets if {
+	dropped := {"id": "kernel-ufw-block", "program": "kernel", "role": "setting", "text": "[UFW BLOCK]", "fields": {"from": "10.0.0.3", "to": "10.0.0.4", "port": "4157"}}
+	grades(log([tries("4157"), dropped])) == {["critical", "likely"]}
+	grades(log([tries("4158"), dropped])) == set()
+}
+
+opens(port) := {"id": "kubernetes-policy-port", "program": "kubernetes", "role": "setting", "text": "To Port", "fields": {"port": port}}
+
+test_fires_on_ports_that_a_policy_leaves_out if {
+	at := object.union(failed("10.0.0.4", "Software caused connection abort"), {"fields": {"port": "42817"}})
+	["critical", "likely"] in grades(log([at, opens("29500")]))
+	not ["critical", "likely"] in grades(log([at, opens("42817")]))
+}
+
 test_doubts_what_has_other_reasons if {
 	grades(log([failed("10.0.0.4", "Connection refused")])) == {["low", "possible"]}
 	grades(object.union(log([failed("10.0.0.4", "Connection refused")]), {"launches": [{"nodes": 2}]})) == {["high", "possible"]}

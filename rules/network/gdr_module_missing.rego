@@ -17,13 +17,19 @@
 #   profiles: [training]
 #   first_of:
 #     - version > driver-version > no-stack > build > unsigned > absent > unloadable > refused > unregistered
-#     - version > driver-version > no-stack > build > unsigned > absent > unloadable > disabled > no-module
+#     - version > driver-version > no-stack > build > unsigned > absent > unloadable > one-host > disabled > no-module
 #     - registration > no-module
 #   grades:
 #     disabled: >-
 #       NCCL reports that NICs cannot access the memory of the GPUs ({at}): this needs nvidia-peermem, registered with the
 #       RDMA stack, or DMA-BUF, which NCCL_DMABUF_ENABLE=0 disables. Traffic between machines goes through host memory, at
 #       a fraction of the rate
+#     one-host:
+#       severity: high
+#       text: >-
+#         On {host} the NICs cannot access the memory of the GPUs ({at}), and on {others:comma} of the same job they can:
+#         nvidia-peermem is not loaded there, or not registered with the RDMA stack. The job runs at the rate of the slowest
+#         host
 #     no-module: >-
 #       NCCL moves data between machines over verbs without GPUDirect RDMA (channels NET/IB without /GDRDMA), and
 #       nvidia-peermem is not loaded
@@ -64,6 +70,22 @@ findings contains unavailable({
 }) if {
 	count(rdma.direct_channels) == 0
 	first := logs.first(disabled)
+}
+
+# What one host of a job lacks and others have is no choice of anybody's.
+findings contains {
+	"id": "one-host",
+	"grade": "one-host",
+	"subject": "GPUDirect RDMA",
+	"about": {"host": first.host, "at": logs.at(first), "others": able},
+	"messages": {first},
+	"evidence": [logs.evidence(logs.first(enabled))],
+	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
+} if {
+	enabled := logs.by_id["nccl-gdr-nic-enabled"]
+	able := {m.host | some m in enabled}
+	first := logs.first({m | some m in disabled; not m.host in able})
+	first.host != ""
 }
 
 # RCCL says it at every start, and one machine does not need it.

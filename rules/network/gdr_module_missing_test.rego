@@ -50,6 +50,12 @@ test_findings if {
 	}
 }
 
+# One host of a job lacks what another one has.
+test_one_host if {
+	some f in gdr_module_missing.findings with input as log([said("nccl-gdr-nic-enabled", {"host": "a"}), said("nccl-gdr-nic-disabled", {"host": "b"})])
+	f.about == {"host": "b", "at": "a.log:7", "others": {"a"}}
+}
+
 test_what_is_said if {
 	some f in gdr_module_missing.findings with input as live("5.4.0-150-generic")
 	f.about.lacks == {"kernel 5.12 (this is 5.4.0-150-generic)"}

@@ -16,11 +16,19 @@
 #   confidence: confirmed
 #   texts_only: true
 #   needs: [job-told]
-#   first_of: [failed, exhausted]
+#   first_of: [failed, exhausted, stopped]
 #   remedies: [reset-all-gpus, nccl-nvls-disable, reboot-or-reload-driver, start-fabric-manager, match-fabric-manager, downgrade-nccl, reset-gpu]
 #   explains: [collective-hang, failure-area]
 #   since: "0.2"
 #   grades:
+#     stopped:
+#       severity: high
+#       confidence: likely
+#       remedies: [nccl-nvls-disable, reset-all-gpus, start-fabric-manager]
+#       text: >-
+#         NCCL's log stops where memory is bound to a multicast object of the NVSwitches ({at}): no rank gets past it. The
+#         fabric manager may hang, be of another version than the driver, or have been restarted without a GPU reset;
+#         NCCL_NVLS_ENABLE=0 lets the job run; {loss}
 #     failed: >-
 #       A multicast object of the NVSwitches could not be created or bound, although the driver supports multicast.
 #       According to NVIDIA, the usual cause is a fabric manager that was restarted without a GPU reset. Until the GPUs are
@@ -51,6 +59,23 @@ findings contains {
 	"messages": failures,
 	"remedies": remedies,
 } if count(failures) > 0
+
+# The ranks of a communicator began and none came to the end, and the last step that NCCL tells is this one.
+findings contains {
+	"id": "stopped",
+	"grade": "stopped",
+	"subject": "host",
+	"about": {"at": logs.at(binding), "loss": variables.losses.nvls},
+	"messages": {binding},
+} if {
+	binding := logs.first(logs.by_id["nccl-nvls-binding"])
+	not logs.said("nccl-nvls-connected")
+	not logs.failed
+	some c in input.logs.communicators
+	c.source == binding.source
+	c.started > 1
+	c.completed == 0
+}
 
 # Where fewer GPUs are visible than a board with NVSwitches has (8), others may use the machine too, and its users cannot
 # reset the fabric. Otherwise a reset fixes it at no later cost.

@@ -18,6 +18,17 @@ test_a_slice_of_a_machine_cannot_reset_it if {
 	first(object.union(said("nccl-cuda-unknown-error", "category", cuda), board(8))).remedies[0] == "reset-all-gpus"
 }
 
+# begun is a log of ranks of which so many came to the end of their start.
+begun(completed) := object.union(
+	said("nccl-nvls-binding", "setting", {}),
+	{"logs": {"communicators": [{"source": "nccl.log", "started": 4, "completed": completed}]}},
+)
+
+test_the_last_step_is_the_binding if {
+	first(begun(0)).id == "stopped"
+	not first(begun(4))
+}
+
 test_silent if {
 	every quiet in [
 		["nccl-cuda-out-of-memory", {"file": "transport/nvls.cc", "error": "2"}],

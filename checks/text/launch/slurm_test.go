@@ -26,6 +26,8 @@ func TestLaunchSettings(t *testing.T) {
 		"GPUs of a whole job":         {"#SBATCH --nodes=4\n#SBATCH --gpus=32\n", `{"kind":"slurm","gpus":8,"nodes":4}`},
 		"GPUs of a task":              {"#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-task=2\n", `{"kind":"slurm","gpus":8,"gpus_of_task":2,"processes":4,"tasks":4}`},
 		"GPUs of a task, shared":      {"#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-task=2 --gpu-bind=none\n", `{"kind":"slurm","gpus":8,"processes":4,"tasks":4}`},
+		"values that stand alone":     {"#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-task=2\n#SBATCH -o a\n#SBATCH -e b\n", `{"kind":"slurm","gpus":8,"gpus_of_task":2,"processes":4,"tasks":4}`},
+		"a bind of two words":         {"#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-task=2 --gpu-bind none\n", `{"kind":"slurm","gpus":8,"processes":4,"tasks":4}`},
 		"a GPU bound to each task":    {"#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-node=4 --gpu-bind=single:1\n", `{"kind":"slurm","gpus":4,"gpus_of_task":1,"processes":4,"tasks":4}`},
 		"a launcher below one task":   {"srun --ntasks-per-node=1 torchrun --nproc-per-node=8 x.py\n", `{"kind":"slurm","command":["torchrun","--nproc-per-node=8","x.py"],"processes":8,"tasks":1}`},
 		"stages":                      {"FROM a AS b\nENV NCCL_DEBUG=INFO\nUSER root\nFROM b\nRUN apt-get install -y x=1 \\\n  y && pip install z\nUSER 1000\n", `{"kind":"dockerfile","image":"a","user":"1000","packages":["x","y"],"variables":{"NCCL_DEBUG":"INFO"}}`},

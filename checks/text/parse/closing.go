@@ -17,7 +17,7 @@ func (s *Sink) close() {
 	if !s.telling {
 		return
 	}
-	lines := strings.Split(strings.TrimRight(withNewlines(s.whole), " \t\r\n"), "\n")
+	lines := strings.Split(strings.TrimRight(withNewlines(unmarked.Replace(s.whole)), " \t\r\n"), "\n")
 	alike := map[string]int{}
 	var tail []Line
 	ended := 0      // Where the search ends; a prompt is also looked for above.
@@ -32,7 +32,7 @@ func (s *Sink) close() {
 			break
 		}
 		trouble := troubled.MatchString(harmless.ReplaceAllString(text, ""))
-		if ofLibraries.MatchString(text) {
+		if inner, _ := StripPrefix(text); ofLibraries.MatchString(text) || ofLibraries.MatchString(inner) {
 			warned = warned || trouble && ended == 0
 			continue
 		}
@@ -52,7 +52,7 @@ func (s *Sink) close() {
 	}
 	for _, l := range tail {
 		form := numbers.ReplaceAllString(l.Text, "#")
-		results := !warned && alike[form] > 1 && form != l.Text && strings.ContainsFunc(form, unicode.IsLetter)
+		results := !warned && alike[form] > 1 && form != l.Text && !request.MatchString(l.Text) && strings.ContainsFunc(form, unicode.IsLetter)
 		if !allDone.MatchString(l.Text) && (!results && (warned || !doneForm.MatchString(l.Text)) || underWay.MatchString(l.Text)) {
 			return
 		}
@@ -74,7 +74,9 @@ var (
 	ofLibraries = lazy.New(`NCCL INFO|^\S+:\d+$|^=== |^\[\w+\]:\[[WI]\d|^\[[WI]\d{3,4}|^[WI](?:\d{4}|\d{8}) |^Exception raised from \w+ at |^frame #\d+: `)
 	// sentence is prose.
 	sentence = lazy.New(`(?:\b[a-z']{2,} ){4}.*[.!:]$`)
-	numbers  = lazy.New(`\d+(?:\.\d+)?(?:e[+-]?\d+)?`)
+	// request is a line of a server's access log, which goes on whatever else ended.
+	request = lazy.New(`\b(?:GET|POST|PUT|HEAD|DELETE) /`)
+	numbers = lazy.New(`\d+(?:\.\d+)?(?:e[+-]?\d+)?`)
 	// allDone is how they say it of all their work, whatever else the line tells.
 	allDone = lazy.New(`(?i)\b(?:training|job|run|benchmark|evaluation|workload) (?:is |has )?(?:complete|completed|finished|done)\b(?:.*\b(?:after|in|at|step|total)\b|\W*$)|\b(?:completed|succeeded|done|finished) in attempt \d`)
 	// doneForm is how programs say that they are done. underWay are words of lines that say so of a part of the work, that

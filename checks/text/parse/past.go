@@ -83,13 +83,26 @@ var fileRow = lazy.New(`^\s*[-bcdlps][-rwxsStT]{9}[.+@]? `)
 // bygone is how people say that what they quote in this line, or in the block below it, is of the past, and present how a
 // line speaks of today, or of what worked before; gone is how they say that what the line quotes does not come any longer.
 var (
-	bygone  = lazy.New(`\b(?:[Bb]ack then|[Aa]t that time|[Ii]n the past|[Ii]n those days|[Pp]reviously|[Ff]ormerly|Before(?: this(?: change| PR| patch)?| that)?,|[Uu]sed to|[Oo]ld logs?)\b`)
+	bygone  = lazy.New(`\b(?:[Bb]ack then|[Aa]t that time|[Ii]n the past|[Ii]n those days|[Pp]reviously|[Ff]ormerly|Before(?: this(?: change| PR| patch)?| that)?,|(?:I|[Ww]e|[Ii]t|[Tt]h(?:is|at|ey)|which) used to|[Oo]ld logs?)\b`)
 	present = lazy.New(`(?i)\b(?:works?|worked|fine|ok|now|today|currently|since|still|again)\b`)
 	gone    = lazy.New(`\b(?:[Nn]o longer|[Nn]o (?:reports?|signs?) of|[Nn]ot (?:come|seen?|happen|occur)\w*(?: \w+)? (?:up )?(?:again|any[ -]?more|since))\b`)
 )
 
-// meant is how a line, be it of a program, says that the trouble that it tells is made: by a test, or on purpose.
-var meant = lazy.New(`\b(?:on purpose|by the test)\b`)
+// meant is how a line, be it of a program, says that the trouble that it tells is made: by a test, or on purpose; or
+// that it is no trouble.
+var meant = lazy.New(`\b(?:on purpose|by the test|(?:the|are|is) (?:known|usual|expected|normal) (?:retr(?:y|ies)|noise))\b`)
+
+// unittest is the line above the verdict of Python's unittest (Lib/unittest/runner.py), testsPassed that verdict, and
+// longestTests how many lines of such a run are looked at.
+var (
+	unittest    = lazy.New(`^(?:[\w.-]+: )?Ran \d+ tests? in [\d.]+s$`)
+	testsPassed = lazy.New(`^(?:[\w.-]+: )?OK(?: \([\w =,]+\))?$`)
+)
+
+const longestTests = 1 << 12
+
+// quotesSource begins a block of Markdown with a program in it, in a language in which nothing is logged.
+var quotesSource = lazy.New("^```(?:c|cc|cpp|c\\+\\+|cu|cuda|go|golang|rust|rs|java|cmake|diff|patch)$")
 
 // patch is how git begins to show a change of a file, and patched how each line of it begins: what it quotes happened nowhere.
 var (
@@ -99,7 +112,7 @@ var (
 
 // over is how people say that a machine works again, or why they write: to close a case, or to propose a change that fixes
 // what they tell (the templates of Kubernetes' and ROCm's pull requests, titles by conventionalcommits.org). Who says only that something was solved may tell by what.
-var over = lazy.New(`^Subject: .*(?:\[(?i:closed)\]|\bback in (?:production|service|partition|rotation|the pool)\b)|\b[Cc]losing note\b|(?:^|\r|[.!?] )Nothing (?:here )?is (?:broken|wrong)(?: here)?[,.;!]|\b[Ss]tatus:? +closed, no fault found\b|\b[Ww]orks as (?:designed|intended)\b|\bACCEPTED without\b|\b[Tt]o close (?:the|this|that) (?:ticket|case|incident)\b|\bstatus: merged\b|\bMerged by \S+|^\W*(?:What this PR does|Which issue(?:\(s\)|s)? (?:this PR|does this PR) fix|What were the changes\?|Approval Checklist|Submission Checklist)|^(?:#+ )?(?:feat|fix|perf|refactor|chore|docs|tests?|ci|build)\([\w/.-]+\)!?: |^#+ (?:feat|fix|perf|refactor|chore|docs)!?: |^\W*\[x\] (?:I have )?(?:read (?:and \w+ )?the contributing guide|signed the CLA\b)|^(?:Fix(?:es)?|Closes|Resolves) #\d+\b`)
+var over = lazy.New(`^Subject: .*(?:\[(?i:closed)\]|\bback in (?:production|service|partition|rotation|the pool)\b)|\b[Cc]losing note\b|\b(?:nodes?|cluster|machines?|partition|queue)(?: \w+)? (?:is|are) back\b|(?:^|\r|[.!?] )Nothing (?:here )?is (?:broken|wrong)(?: here)?[,.;!]|\b[Ss]tatus:? +closed, no fault found\b|\b[Ww]orks as (?:designed|intended)\b|\bACCEPTED without\b|\b[Tt]o close (?:the|this|that) (?:ticket|case|incident)\b|\bstatus: merged\b|\bMerged by \S+|^\W*(?:What this PR does|Which issue(?:\(s\)|s)? (?:this PR|does this PR) fix|What were the changes\?|Approval Checklist|Submission Checklist)|^(?:#+ )?(?:feat|fix|perf|refactor|chore|docs|tests?|ci|build)\([\w/.-]+\)!?: |^#+ (?:feat|fix|perf|refactor|chore|docs)!?: |^\W*\[x\] (?:I have )?(?:read (?:and \w+ )?the contributing guide|signed the CLA\b)|^(?:Fix(?:es)?|Closes|Resolves) #\d+\b|^\W*[Tt]est [Pp]lan\W*$|^#+ (?:What|Why|How) ?\??$|^\W*\[(?:Feature|FEA|RFC|Enhancement)\b|\bThe feature, motivation and pitch\b|^\W*Is your feature request related to a problem\b`)
 
 // raised is how a line of a program shows an error, whatever its words are.
 var raised = lazy.New(`\b[A-Z]\w*(?:Error|Exception): `)
@@ -170,8 +183,9 @@ func withNewlines(whole string) string {
 // datesOf are the dates of a text. In what kubectl describe prints, the end of a container stands below what ended it.
 func datesOf(whole string) dates {
 	var all dates
-	number, state := 0, 0
-	fenced, told, change := false, false, false // In a block of Markdown, whose line before says that it is of the past; in a change of a file.
+	number, state, block, tests := 0, 0, 0, 0 // Where a state, a block and the count of tests at the end of a run began.
+	// In a block of Markdown, whose line before says that it is of the past, or which holds a program; in a change of a file.
+	fenced, told, program, change := false, false, false, false
 	for line := range strings.Lines(withNewlines(whole)) {
 		number++
 		line = strings.TrimRight(line, "\r\n")
@@ -187,12 +201,24 @@ func datesOf(whole string) dates {
 		all.over = all.over || over.MatchString(strings.TrimLeft(bare, "> "))
 		line = bare
 		field := strings.TrimSpace(line)
+		if _, prompt := PromptOf(line); prompt || strings.HasPrefix(field, fence) {
+			block = number
+		}
+		if unittest.MatchString(field) {
+			tests = number
+		}
+		if testsPassed.MatchString(field) && tests > 0 && number-tests <= 2 { // What the tests made happen.
+			for n := max(block, number-longestTests) + 1; n < number; n++ {
+				all.bygone = append(all.bygone, n)
+			}
+		}
 		switch {
 		case change, meant.MatchString(line):
 			all.bygone = append(all.bygone, number)
 		case strings.HasPrefix(field, fence):
 			fenced = !fenced
-		case fenced && told, !fenced && gone.MatchString(line) && !raised.MatchString(line):
+			program = fenced && quotesSource.MatchString(field)
+		case fenced && (told || program), !fenced && gone.MatchString(line) && !raised.MatchString(line):
 			all.bygone = append(all.bygone, number)
 		case !fenced && field != "":
 			if told = bygone.MatchString(line) && !present.MatchString(line); told {
@@ -279,6 +305,11 @@ func (s *Sink) past() {
 		for i, m := range s.Facts.Logs.Messages {
 			said[m.ID] = later(said[m.ID], s.latest([]line{s.messages.heard[i].last}))
 			tested[m.Source] = tested[m.Source] || m.ID == "tests-passed"
+		}
+		for _, m := range s.Facts.Logs.Messages {
+			if m.ID == "tests-failed" { // Others passed.
+				delete(tested, m.Source)
+			}
 		}
 		for i, m := range s.Facts.Logs.Messages {
 			if m.Count == 1 && quotedPast.MatchString(m.Text) && s.after(line{source: m.Source, line: m.Line}) > 1 {

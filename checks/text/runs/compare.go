@@ -127,6 +127,15 @@ func differences(a, b *run, together bool) ([]facts.Comparison, bool) {
 			list = append(list, facts.Comparison{Kind: "variable", Name: name})
 		}
 	}
+	if len(list) > 1 { // Of variables that turn the same off, one stands for all.
+		names := make([]string, len(list))
+		for i, c := range list {
+			names[i] = c.Name
+		}
+		if first, ok := data.Experiments().First(names); ok {
+			list = []facts.Comparison{{Kind: "variable", Name: first}}
+		}
+	}
 	switch {
 	case len(a.Devices) > 0 && len(b.Devices) > 0:
 		if !slices.Equal(a.Devices, b.Devices) {

@@ -31,9 +31,9 @@ var (
 	checkedForm = lazy.New(`^\W*Out of bounds values : (\d+)`)
 	closedForm  = lazy.New(`^\W*Avg bus bandwidth\s*: [0-9.]`)
 	// exitForm is how shells, launchers and schedulers say how a process ended.
-	exitForm = lazy.New(`(?i)\bexit(?:ed)?[ _]?(?:with )?(?:code|status)\s*[:=]?\s*(-?\d{1,3})\b`)
+	exitForm = lazy.New(`(?i)(?:\bexit(?:ed)?[ _]?(?:with )?(?:code|status)\s*[:=]?\s*|\brc=)(-?\d{1,3})\b`)
 	// passedForm is what tests say: the CUDA samples, pytest, CTest.
-	passedForm = lazy.New(`\bPASSED\b|\bTest passed\b|^\W*\d+ passed\b|` + answer + `"[^"]*\pL{2}[^"]* [^"]*\pL{2}`)
+	passedForm = lazy.New(`\bPASSED\b|\bTest passed\b|^\W*\d+ passed\b|\bGenerated text: ['"]+ ?\w+ \w|` + answer + `"[^"]*\pL{2}[^"]* [^"]*\pL{2}`)
 	// clientForm is a command that asks the server that runs.
 	clientForm = lazy.New(`^(?:time )?(?:curl|wget|http)\b`)
 	failedForm = lazy.New(`\bTest failed\b|core dumped`)
@@ -45,9 +45,9 @@ var (
 	// optionForm begins a further line of a command, or one that "set -x" shows.
 	optionForm = lazy.New(`^(?:-{1,2}[A-Za-z]|\+{1,3} \S)`)
 	// hangsForm and worksForm are what people say of a run.
-	hangsForm = lazy.New(`(?i)\b(?:hangs?|hung|hanging|stuck|freezes?|frozen|never (?:finishes|returns|ends)|deadlock(?:s|ed)?|stall(?:s|ed)|time[sd]? ?out|timeouts?|killed after)\b`)
+	hangsForm = lazy.New(`(?i)\b(?:hangs?|hung|hanging|stuck|lock(?:s|ed)?[ -]?ups?|freezes?|frozen|never (?:finishes|returns|ends)|deadlock(?:s|ed)?|stall(?:s|ed)|time[sd]? ?out|timeouts?|killed after)\b`)
 	worksForm = lazy.New(`(?i)\b(?:works?|worked|ok|okay|fine|pass(?:es|ed)?|succeeds?|completes?)\b`)
-	failsForm = lazy.New(`(?i)\b(?:fails?|failed|crash(?:es|ed)?|errors?(?: out)?|segfaults?|wrong results?|broken)\b`)
+	failsForm = lazy.New(`(?i)\b(?:fails?|failed|crash(?:es|ed)?|errors?(?: out)?|segfaults?|wrong (?:results?|answers?|output)|broken|junk|nonsense|garbage|gibberish|garbled|corrupt(?:s|ed|ion)?|reboots|aborts?|aborted|NaNs?)\b`)
 	negated   = lazy.New(`(?i)\b(?:not?|never|n't|without|don't|doesn't|didn't|if|when|whether|may|might|could|should|would)\b|n't\b|\?`)
 	// changedForm is what people write of a change of the machine, and asksForm a heading that does not say what was done but what
 	// might be.
@@ -274,6 +274,12 @@ func (m *mark) titled(title string) bool {
 			m.removed = append(m.removed, w.Name)
 		} else {
 			set(w.Name, w.Value)
+		}
+	}
+	for _, o := range data.Experiments().Options {
+		if strings.Contains(title, o.Flag) {
+			set(o.Name, o.Value)
+			told = true
 		}
 	}
 	if found := listed.FindStringSubmatch(title); found != nil {

@@ -66,6 +66,7 @@ var (
 	// rateColumn is the header of a column of bandwidths, and libraryColumn that of one of versions.
 	rateColumn    = lazy.New(`(?i)\bGB/s|busbw|algbw|bandwidth`)
 	libraryColumn = lazy.New(`(?i)\b(?:lib)?(nccl|rccl)(?:\b|_)`)
+	librccl       = lazy.New(`\blibrccl\.so\.\d+\.\d+\.(\d{5,6})\b`) // In ROCm's numbers.
 	versionCell   = lazy.New(`^v?(\d+\.\d+(?:\.\d+)*)\b[^(]*`)
 	rateCell      = lazy.New(`^~?(\d+(?:\.\d+)?)(?: ?GB/s)?$`)
 	// ratioCell is how many of several attempts had an outcome: "0/5 ok"; all of them: "200/200, three times".
@@ -81,8 +82,12 @@ var (
 	// noneCell and someCell are cells of a column that counts or times what goes wrong: "hours until hang", "failures".
 	noneCell = lazy.New(`(?i)^(?:none|never|no)\b|^0(?:[ %]|$)|^[-–—]$`)
 	someCell = lazy.New(`(?i)^(?:yes\b|always\b|~?[<>]?\d)`)
-	yesCell  = lazy.New(`[✅✔✓]`)
-	noCell   = lazy.New(`[❌✗✘]`)
+	yesCell  = lazy.New(`(?i)[✅✔✓]|\b(?:correct|right|stable|clean|finish(?:es|ed))\b`)
+	noCell   = lazy.New(`(?i)[❌✗✘]|!{5}|/{5}|^(?:panics?|resets?|dies|died|killed|incorrect|unstable)\b`)
+	// shownElsewhere is a cell that points to a log, which is quoted where something failed.
+	shownElsewhere = lazy.New(`(?i)^(?:see |as )?(?:the |this )?(?:log|error|output|trace(?:back)?|message)s? (?:above|below)\b`)
+	// ordinal is the header of a column that numbers the rows.
+	ordinal = lazy.New(`(?i)^(?:#|no\.?|nr\.?|run|test|case|id)?$`)
 )
 
 // cellsOf are the cells of a row of a table, without marks of Markdown; nil for other lines.
@@ -126,7 +131,7 @@ func (m *matrix) runs() []*run {
 			r.is(outcome, "a table says so", l.Number, false)
 			r.GBps = rate
 			for k, cell := range cells {
-				if !told[k] {
+				if !told[k] && !m.numbers(k) {
 					r.tried(m.header[k], cell)
 					m.besides(r, k, at)
 				}
@@ -137,6 +142,11 @@ func (m *matrix) runs() []*run {
 	return all
 }
 
+// numbers reports whether a column only numbers the rows.
+func (m *matrix) numbers(column int) bool {
+	return ordinal.MatchString(m.header[column]) && !slices.ContainsFunc(m.rows, func(cells []string) bool { return strings.Trim(cells[column], "0123456789#.()") != "" })
+}
+
 // tried sets for a run what a cell says was tried; what it says otherwise distinguishes rows.
 func (r *run) tried(title, cell string) {
 	version := versionCell.FindString(cell)
@@ -144,8 +154,13 @@ func (r *run) tried(title, cell string) {
 	switch {
 	case noSetting.MatchString(cell):
 		return
+	case library != nil && version != "" && r.Version != "": // Another cell names the library's file.
+		return
 	case library != nil && version != "":
 		r.set(strings.ToLower(library[1]), strings.TrimSuffix(strings.TrimSpace(version), " again"))
+		return
+	case librccl.MatchString(cell):
+		r.set("rccl", librccl.First(cell))
 		return
 	case env.SteersCommunication(title):
 		if !plainly.MatchString(cell) && cell != "" && cell != "-" {
@@ -209,7 +224,7 @@ func outcomeIn(title, cell string) (string, *float64) {
 		return unknown, nil
 	case hangsForm.MatchString(cell):
 		outcome = hung
-	case failsForm.MatchString(cell), noCell.MatchString(cell):
+	case failsForm.MatchString(cell), noCell.MatchString(cell), shownElsewhere.MatchString(cell):
 		outcome = failed
 	case worksForm.MatchString(cell), yesCell.MatchString(cell):
 		outcome = good

@@ -39,6 +39,8 @@ type table struct {
 	// wrong is the line that counts wrong values; 0 if none does.
 	wrong int
 	gbps  *float64
+	// microseconds is the shortest time, which is that of the smallest message.
+	microseconds *float64
 }
 
 // tableIn returns what the tables of a text show from one line to another.
@@ -63,6 +65,9 @@ func tableIn(f *facts.Facts, source string, from, to int) (t table) {
 			if p.GBps != nil && (t.gbps == nil || *p.GBps > *t.gbps) {
 				t.gbps = new(*p.GBps)
 			}
+			if p.Microseconds != nil && (t.microseconds == nil || *p.Microseconds < *t.microseconds) {
+				t.microseconds = new(*p.Microseconds)
+			}
 		}
 	}
 	return t
@@ -72,6 +77,7 @@ func tableIn(f *facts.Facts, source string, from, to int) (t table) {
 func (r *run) settle(t table) {
 	r.begun = r.begun || t.begins
 	r.GPUs, r.Nodes, r.GBps = cmp.Or(t.ranks, r.GPUs), cmp.Or(t.nodes, r.Nodes), t.gbps
+	r.Microseconds = t.microseconds
 	if len(r.Devices) > 0 && r.GPUs > len(r.Devices) {
 		r.GPUs = 0 // A count of the whole machine.
 	}
@@ -111,7 +117,7 @@ func (r *run) last(kinds ...markKind) mark {
 
 // judgeTable judges a run whose table began: it ended only if its closing lines are there.
 func (r *run) judgeTable() {
-	end, check, by := r.last(finished), r.last(checked), r.last(stopped, word)
+	end, check, by := r.last(finished, checked), r.last(checked), r.last(stopped, word)
 	complained, failing := r.last(complaint).line, r.last(exit).number != 0
 	switch {
 	case check.number > 0:

@@ -32,7 +32,7 @@ func runsKind(r *recorder) *parse.Kind {
 			"ith p2p", "SHM off", "SHM on", "IB off", "IB on", "RDMA off", "RDMA on", "GDR off", "GDR on", "NVLS off", "NVLS on", "iommu", "IOMMU", "ACS ", "ithout", "efault",
 			"aseline", " GPUs", "GPUs ", "GPU 0,", "GPU 1,", "GPU 2,", "GPU 3,", "GPU 4,", "GPU 5,", "GPU 6,", " and GPU",
 			// The outcome of a run.
-			"nThread ", "Out of bounds values", "Avg bus bandwidth", " - Init COMPLETE", `"content":`, `"text":`, `"response":`, "xit code", "xit status", "exitcode", "PASSED", " passed", " loss", "'loss", "Loss",
+			"nThread ", "Out of bounds values", "Avg bus bandwidth", " - Init COMPLETE", `"content":`, `"text":`, `"response":`, "xit code", "xit status", " rc=", "exitcode", "PASSED", " passed", "Generated text: ", " loss", "'loss", "Loss",
 			"^C", " hang", "hangs", "Hang", "hung", "stuck", "works", "Works", "Test failed", "core dumped",
 			"esult |", "utcome |", "tatus |", "etting |", "onfig |", "NCCL", "RCCL", "libnccl", "librccl", // Headers of tables.
 			"eboot", "ower cycle", "ower-cycle", "pgraded", "owngraded", "nstalled", "swapped",

@@ -203,7 +203,7 @@ func runsAnywhere(f *facts.Facts, noise texttest.Noise) string {
 		if r.GBps != nil && !noise.Breaks {
 			fmt.Fprintln(&b, *r.GBps)
 		}
-		if r.GBps = nil; noise.Breaks {
+		if r.GBps, r.Microseconds = nil, nil; noise.Breaks {
 			r.GPUs = 0
 		}
 		fmt.Fprintf(&b, "%+v\n", r)

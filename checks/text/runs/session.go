@@ -293,6 +293,11 @@ func (s *session) typed(m mark) {
 			r.unclear = r.unclear || printed || withoutVariables.MatchString(part) && len(s.shell.exported) > 0
 			for _, v := range variables {
 				r.set(v[0], v[1])
+				if !env.SteersCommunication(v[0]) { // EXTRA="-x NCCL_P2P_DISABLE=1", for a script.
+					for _, in := range assigns.Get().FindAllStringSubmatch(v[1], maxRuns) {
+						r.set(in[1], in[2])
+					}
+				}
 			}
 			r.commanded(words)
 			return
@@ -339,8 +344,8 @@ func (sh *shellState) builtin(words []string) bool {
 }
 
 var (
-	// installed is a version of NCCL that pip is told to install.
-	installed = lazy.New(`\bpip3? install\b.*\bnvidia-nccl-cu\d+==(\d+\.\d+(?:\.\d+)?)`)
+	// installed is a version of NCCL that a package manager is told to install.
+	installed = lazy.New(`\binstall\b.*\b(?:nvidia-nccl-cu\d+=|libnccl2|libnccl|nccl)[=-](\d+\.\d+(?:\.\d+)?)`)
 	// otherShell begins or ends a shell that does not have the variables of this one.
 	otherShell = lazy.New(`^(?:ssh|exit|logout|su|chroot|nsenter|(?:docker|podman|nerdctl|kubectl|oc|crictl) exec)\b|^(?:docker|podman|nerdctl) run\b.*\b(?:bash|sh)$`)
 	// withoutVariables runs a program without variables of the shell.
@@ -399,6 +404,21 @@ func (s *session) started(m mark) {
 func (r *run) launched(l *facts.Launch) {
 	for _, name := range slices.Sorted(maps.Keys(l.Variables)) {
 		r.set(name, l.Variables[name])
+	}
+	contained := map[string]string{"ipc": l.IPC, "pid": l.PID, "network": l.Network, "cap-add": strings.Join(l.CapAdd, ",")}
+	if l.Privileged {
+		contained["privileged"] = "on"
+	}
+	if l.SHMBytes != nil {
+		contained["shm-size"] = strconv.FormatInt(*l.SHMBytes, 10)
+	}
+	if l.MemlockBytes != nil {
+		contained["memlock"] = strconv.FormatInt(*l.MemlockBytes, 10)
+	}
+	for _, name := range slices.Sorted(maps.Keys(contained)) {
+		if contained[name] != "" {
+			r.set(name, contained[name])
+		}
 	}
 	words := l.Command
 	for len(words) > 0 { // "mpirun -np 2 env A=1 prog"

@@ -97,7 +97,7 @@ func tracebackBegins(in *parse.Lines) bool {
 }
 
 // frameForm is a frame: traceback.py's, and with no comma before "in" faulthandler's.
-var frameForm = lazy.New(`^(.*?)  File "([^"]{1,999})", line (\d{1,9})(?:,? in (.{1,500}))?$`)
+var frameForm = lazy.New(`^(.*?)  File "([^"]{1,999})", line (\d{1,9})(?:,? in (.{1,500}?))?(?:(?:<br|  ).*)?$`)
 
 func (t *tracebacks) read(s *parse.Sink, in *parse.Lines) {
 	l, _ := parse.Unbroken(in.Ahead(maxPieces))
