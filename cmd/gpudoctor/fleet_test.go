@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,38 +19,50 @@ import (
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
 )
 
-// recordedReport is the report on a recorded machine, taken apart, and its transfers.
-func recordedReport(tb testing.TB, example string) (map[string]json.RawMessage, probe.Report) {
+// mould is the report on a recorded machine as text, cut where the name of a node and its rates stand.
+type mould struct {
+	transfers []probe.Transfer
+	texts     []string // One more than there are cuts.
+	cuts      []string // "name", or the number of a transfer.
+}
+
+func mouldOf(tb testing.TB, example string) (m mould) {
 	tb.Helper()
 	code, out, said := inProcess("check", "--from", "example:"+example, "--format", "json")
 	expect.Must(tb, code == exitOK, "%s: %s", example, said)
 	doc := decoded[map[string]json.RawMessage](tb, out)
-	return doc, decoded[probe.Report](tb, []byte(doc["transfers"]))
+	host, transfers := decoded[report.Host](tb, []byte(doc["host"])), decoded[probe.Report](tb, []byte(doc["transfers"]))
+	m.transfers = transfers.Transfers
+	transfers.Transfers = slices.Clone(transfers.Transfers)
+	for j, one := range transfers.Transfers {
+		if one.GBps != nil {
+			transfers.Transfers[j].GBps = new(-1e6 - float64(j)) // No rate is below 0.
+		}
+	}
+	host.Hostname = "-name"
+	doc["host"], doc["transfers"] = expect.Value(json.Marshal(host))(tb), expect.Value(json.Marshal(transfers))(tb)
+	text := expect.Value(json.Marshal(doc))(tb)
+	cut := regexp.MustCompile(`-(name|1\d{6})\b`)
+	m.texts = cut.Split(string(text), -1)
+	for _, found := range cut.FindAllStringSubmatch(string(text), -1) {
+		m.cuts = append(m.cuts, strings.TrimLeft(strings.TrimPrefix(found[1], "1"), "0"))
+	}
+	return m
 }
 
 // simulatedFleet writes the reports of a thousand nodes, two thirds like one recorded machine and the others like another,
 // with five per cent of noise between nodes and between the pairs of a node. Of the slow nodes, every other one has all
 // copies at half the rate, and the others one copy at a quarter.
-func simulatedFleet(tb testing.TB, w io.Writer, rnd *rand.Rand, slow map[int]bool) {
+func simulatedFleet(tb testing.TB, w io.Writer, rnd *rand.Rand, moulds []mould, slow map[int]bool) {
 	tb.Helper()
-	var docs []map[string]json.RawMessage
-	var measured []probe.Report
-	for _, example := range []string{"model-8x-pcie", "model-mi300x8"} {
-		doc, transfers := recordedReport(tb, example)
-		docs, measured = append(docs, doc), append(measured, transfers)
-	}
-	out := json.NewEncoder(w)
 	for i := range 1000 {
-		doc, transfers := maps.Clone(docs[i%3/2]), measured[i%3/2]
-		host := decoded[report.Host](tb, []byte(doc["host"]))
-		host.Hostname = fmt.Sprintf("r%02d-n%02d", i/16, i%16)
-		node := map[string]float64{}
-		transfers.Transfers = slices.Clone(transfers.Transfers)
-		broken := rnd.IntN(len(transfers.Transfers))
-		for transfers.Transfers[broken].GBps == nil {
-			broken = rnd.IntN(len(transfers.Transfers))
+		m := moulds[i%3/2]
+		node, rates := map[string]float64{}, map[string]float64{}
+		broken := rnd.IntN(len(m.transfers))
+		for m.transfers[broken].GBps == nil {
+			broken = rnd.IntN(len(m.transfers))
 		}
-		for j, one := range transfers.Transfers {
+		for j, one := range m.transfers {
 			test := one.Test
 			if node[test] == 0 {
 				node[test] = 1 + 0.05*rnd.NormFloat64()
@@ -64,10 +77,20 @@ func simulatedFleet(tb testing.TB, w io.Writer, rnd *rand.Rand, slow map[int]boo
 			case slow[i] && i%2 == 1 && j == broken:
 				rate /= 4
 			}
-			transfers.Transfers[j].GBps = &rate
+			rates[strings.TrimLeft(strconv.Itoa(j), "0")] = rate
 		}
-		doc["host"], doc["transfers"] = expect.Value(json.Marshal(host))(tb), expect.Value(json.Marshal(transfers))(tb)
-		expect.NoError(tb, out.Encode(doc))
+		var b bytes.Buffer
+		for k, cut := range m.cuts {
+			b.WriteString(m.texts[k])
+			if cut == "name" {
+				fmt.Fprintf(&b, "r%02d-n%02d", i/16, i%16)
+			} else {
+				fmt.Fprint(&b, rates[cut])
+			}
+		}
+		b.WriteString(m.texts[len(m.cuts)] + "\n")
+		_, err := w.Write(b.Bytes())
+		expect.NoError(tb, err)
 	}
 }
 
@@ -75,6 +98,7 @@ func simulatedFleet(tb testing.TB, w io.Writer, rnd *rand.Rand, slow map[int]boo
 // named on one screen, and none where none is slow. By day that is one seed, with slow nodes.
 func TestSimulatedFleet(t *testing.T) {
 	t.Parallel()
+	moulds := []mould{mouldOf(t, "model-8x-pcie"), mouldOf(t, "model-mi300x8")}
 	for seed := range uint64(50) {
 		if expect.FewRows() && seed > 0 {
 			break
@@ -87,7 +111,7 @@ func TestSimulatedFleet(t *testing.T) {
 		for _, planted := range expect.SomeRows(2, []map[int]bool{slow, nil}) {
 			in, out := io.Pipe()
 			go func() {
-				simulatedFleet(t, out, rnd, planted)
+				simulatedFleet(t, out, rnd, moulds, planted)
 				_ = out.Close() // It never fails.
 			}()
 			read := expect.Value(fleet.Read(t.Context(), []string{"-"}, in, nil))(t)
