@@ -11,7 +11,7 @@
 #   confidence: confirmed
 #   needs: [job-told-if-given, [texts-given, container.nofile_soft]]
 #   remedies: [raise-process-limits, other]
-#   explains: [address-space > oom, address-space > gpu-visibility, signal > app-failure/signal]
+#   explains: [file-size > app-failure, file-size > job-failed, address-space > oom, address-space > gpu-visibility, signal > app-failure/signal]
 #   since: "0.2"
 package gpudoctor.rules.process_limits
 
@@ -51,6 +51,21 @@ findings contains {
 	}
 	exhausted := logs.messages(ids)
 	count(exhausted) > 0
+}
+
+# PyTorch's writer does not say why a file ends.
+findings contains {
+	"id": "file-size",
+	"subject": "RLIMIT_FSIZE",
+	"message": sprintf("A file could not be written to its end, and the shell limits files to %s KiB (ulimit -f): the checkpoint is larger", [limit.fields.blocks]),
+	"confidence": "likely",
+	"messages": {limit},
+	"evidence": [{"fact": "logs.deaths", "value": cut.text, "source": logs.at(cut)}],
+} if {
+	limit := logs.first(logs.by_id["file-size-limited"])
+	cut := input.logs.job.first
+	some said in array.concat([cut.text], object.get(cut, "behind", []))
+	regex.match(`PytorchStreamWriter failed writing|File too large`, said)
 }
 
 # The kernel ends a process with such a signal only where it reaches that limit.

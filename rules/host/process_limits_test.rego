@@ -39,3 +39,11 @@ test_fires_on_a_signal_of_a_limit if {
 	{[f.id, f.subject] | some f in process_limits.findings} == {["signal", "RLIMIT_FSIZE"]} with input as ended_by("SIGXFSZ")
 	count(process_limits.findings) == 0 with input as ended_by("SIGSEGV")
 }
+
+test_fires_on_a_limit_of_file_sizes if {
+	some f in process_limits.findings with input as {"logs": {
+		"job": {"first": {"text": "unexpected pos", "behind": ["RuntimeError: PytorchStreamWriter failed writing file"], "source": "a.log", "line": 1}},
+		"messages": [{"id": "file-size-limited", "role": "setting", "order": 0, "fields": {"blocks": "8192"}, "source": "b.txt", "line": 1}],
+	}}
+	f.id == "file-size"
+}

@@ -23,7 +23,7 @@
 #   grades:
 #     stopped:
 #       severity: high
-#       confidence: likely
+#       confidence: possible
 #       remedies: [nccl-nvls-disable, reset-all-gpus, start-fabric-manager]
 #       text: >-
 #         NCCL's log stops where memory is bound to a multicast object of the NVSwitches ({at}): no rank gets past it. The

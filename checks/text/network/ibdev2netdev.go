@@ -16,7 +16,7 @@ var ibdev2netdevKind = &parse.Kind{
 }
 
 var (
-	ibdev2netdevLine  = lazy.New(`^\s*(?:([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) )?([A-Za-z][\w.-]*) (.*)==> (\S+) \((Up|Down)\)`)
+	ibdev2netdevLine  = lazy.New(`^\s*(?:([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]) )?([A-Za-z][\w.-]*) ((?:port|\().*)==> (\S+) \((Up|Down)\)`)
 	ibdev2netdevPort  = lazy.New(`\bport (\d+)(?: \(([A-Z]+) *\))?`)
 	ibdev2netdevModel = lazy.New(`^\((MT\d+) `)
 	ibdev2netdevFW    = lazy.New(`\bfw (\d[\d.]+)`)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 const (
@@ -36,6 +37,8 @@ type process struct {
 	steps   []int
 	// done is the last line that says that the job ended well, closed one that shows it at the end of the text (see close).
 	done, closed int
+	// began is where the command was typed whose job ended so; 0 if none was.
+	began int
 }
 
 // process is the one that wrote a line of the present text; nil if there are too many. Of a line
@@ -72,9 +75,12 @@ func (s *Sink) Step(l Line) {
 func (s *Sink) done(l Line) {
 	s.telling = true
 	if p := s.process(s.identify(l), l); p != nil {
-		p.done, s.processes.ended = l.Number, true
+		p.done, p.began, s.processes.ended = l.Number, s.started, true
 	}
 }
+
+// startsJob is a command that may start a job of its own.
+var startsJob = lazy.New(`^(?:\w+=\S* )*(?:mpirun|mpiexec|srun|torchrun|python[\d.]*|(?:docker|podman) run|\./\S+) `)
 
 // complained notes that a process said that something is wrong or went wrong.
 func (s *Sink) complained(id string, who Speaker, l Line) {
@@ -119,7 +125,7 @@ func (s *Sink) after(u line) int {
 			continue
 		}
 		other := u.pid != 0 && p.PID != 0 && u.pid != p.PID
-		done := p.done > u.line || p.closed > u.line && (u.rank != nil || s.allClosed(p))
+		done := p.done > u.line && p.began <= u.line || p.closed > u.line && (u.rank != nil || s.allClosed(p))
 		if done && (!other || p.Rank == nil) { // A launcher, which has no rank, speaks for all.
 			return facts.EndedWell
 		}

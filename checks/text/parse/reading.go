@@ -126,6 +126,9 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 			if signed {
 				if p, _, ok := promptIn(l.Text); ok {
 					r.Sink.typed = p.Command
+					if startsJob.MatchString(p.Command) {
+						r.Sink.started = l.Number
+					}
 				}
 			}
 			if slices.Contains(l.takers, r.promptTaker+fenceTaker) { // What follows is another block.

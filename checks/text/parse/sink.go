@@ -24,6 +24,8 @@ type Sink struct {
 	prompt *Prompt
 	// typed is the last command of the lines that were looked at, which are ahead of those of the blocks.
 	typed string
+	// started is the line of the last command that starts a job, and typed was there.
+	started int
 	// sections are those of the present text.
 	sections []headed
 	// texts are the places of the first of all texts in the facts, by name, and indexed is how many these are.
@@ -70,7 +72,7 @@ func (s *Sink) begin(name, whole string, prompt *Prompt) {
 	s.ledger.close()
 	s.name, s.whole, s.prompt = name, whole, prompt
 	s.source, s.telling = SourceOf(name, whole), false
-	s.sections, s.typed = nil, ""
+	s.sections, s.typed, s.started = nil, "", 0
 }
 
 // TextUnderWay is the text that is being read.
