@@ -167,8 +167,8 @@ var fence = regexp.MustCompile("(?ms)^```(\\S+)(?: (create|append) (\\S+))?\n(.*
 // repository: files are created or appended to as the blocks say, each command must
 // succeed, and print what stands below it.
 func TestContributing(t *testing.T) {
-	expect.NotShort(t, "it compiles the program anew")
-	expect.NotByDay(t, "it compiles the program anew")
+	expect.NotShort(t, "it compiles the program again, several times")
+	expect.NotByDay(t, "it compiles the program again, several times")
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	text := expect.Value(os.ReadFile(filepath.Join(root, "CONTRIBUTING.md")))(t)

@@ -72,8 +72,7 @@ findings contains {
 	"params": {"variable": override.name, "value": override.value},
 } if count(misfits) + count(failures) > 0
 
-# A GPU that its name, or its device id, shows to be of another architecture than the runtime reports: nothing but the variable
-# makes that.
+# A GPU whose name shows that it is of another architecture than the runtime reports: nothing but the variable makes that.
 findings contains {
 	"id": "disguised",
 	"subject": "HSA_OVERRIDE_GFX_VERSION",

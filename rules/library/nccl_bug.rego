@@ -25,7 +25,7 @@ import data.gpudoctor.lib.surroundings
 
 findings contains object.union(known_faults.finding(f), crashed(f)) if some f in known_faults.found.nccl
 
-# crashed is true of a fault that shows in the stack of a process that died.
+# crashed is the id of a fault that shows in the stack of a process that died.
 crashed(f) := {"id": "crash"} if "stack-in-nccl" in {m.id | some m in f.messages}
 
 else := {}

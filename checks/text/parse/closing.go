@@ -32,7 +32,7 @@ func (s *Sink) close() {
 			break
 		}
 		trouble := troubled.MatchString(harmless.ReplaceAllString(text, ""))
-		if inner, _ := StripPrefix(text); ofLibraries.MatchString(text) || ofLibraries.MatchString(inner) {
+		if inner, prefixed := StripPrefix(text); ofLibraries.MatchString(text) || prefixed && ofLibraries.MatchString(inner) {
 			warned = warned || trouble && ended == 0
 			continue
 		}

@@ -304,11 +304,8 @@ func (s *Sink) past() {
 		said := map[string]dated{} // The latest of each row: in other words it is the same trouble.
 		for i, m := range s.Facts.Logs.Messages {
 			said[m.ID] = later(said[m.ID], s.latest([]line{s.messages.heard[i].last}))
-			tested[m.Source] = tested[m.Source] || m.ID == "tests-passed"
-		}
-		for _, m := range s.Facts.Logs.Messages {
-			if m.ID == "tests-failed" { // Others passed.
-				delete(tested, m.Source)
+			if _, known := tested[m.Source]; m.ID == "tests-passed" && !known || m.ID == "tests-failed" { // Beside one that failed, others passed.
+				tested[m.Source] = m.ID == "tests-passed"
 			}
 		}
 		for i, m := range s.Facts.Logs.Messages {
