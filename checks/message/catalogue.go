@@ -199,8 +199,14 @@ func Copes(line string) bool { return copes.MatchString(line) }
 
 // Survived reports whether a line with a row's message says that the program goes on behind what else would end it.
 func (t *Statement) Survived(line string) bool {
-	return triesAgain(line) || debug.MatchString(line) && !strings.Contains(line, "(GTL DEBUG: ") || mortal[t.Program] && Copes(line)
+	return triesAgain(line) || Bygone(line) || debug.MatchString(line) && !strings.Contains(line, "(GTL DEBUG: ") || mortal[t.Program] && Copes(line)
 }
+
+// Bygone reports whether a person tells of trouble that is over.
+func Bygone(line string) bool { return bygone.MatchString(line) }
+
+// bygone is how a person tells of trouble that is over.
+var bygone = lazy.New(`(?i)\b(?:used to (?:get|have|see)|(?:I|we) (?:had|got|saw))\b.*\b(?:is|are|all|now|since) (?:gone|fixed|solved|resolved)\s*(?:[.;!)]|$)`)
 
 // debug is a line at a level at which nothing fails, but for the errors of Cray's GTL.
 var debug = lazy.New(`^.{0,120}?(?:^|[\s\[|])(?:DEBUG|TRACE)(?:$|[\s\]|:])`)

@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -48,7 +49,7 @@ func TestProse(t *testing.T) {
 }
 
 // TestSettingHelps checks which sentences say that a program works with a setting, and with which: those that tell of a
-// run, and none that advises, asks, denies or quotes a command.
+// run, and none that advises, asks, denies or quotes a command. Whole sentences are in checks/text/runs.
 func TestSettingHelps(t *testing.T) {
 	for line, want := range map[string]string{
 		"With `NCCL_P2P_DISABLE=1` it works fine.":                            "NCCL_P2P_DISABLE=1",
@@ -56,16 +57,23 @@ func TestSettingHelps(t *testing.T) {
 		"amd_iommu=off made the hang disappear, all is fine":                  "iommu=off",
 		"The hang goes away when I set NCCL_SHM_DISABLE=1":                    "NCCL_SHM_DISABLE=1",
 		"It works with --ipc=host":                                            "ipc=host",
-		"Training runs once I pass --shm-size 16g to docker":                  "shm-size=16g",
-		"Disabling ACS in the BIOS fixed it for us.":                          "ACS=Disabling",
-		"After turning ACS off in the BIOS everything works.":                 "ACS=turning",
-		"`--disable-custom-all-reduce` makes it start.":                       "custom-all-reduce=disable",
-		"works when --disable-custom-all-reduce is passed":                    "custom-all-reduce=disable",
+		"Training runs once I pass --shm-size 16g to docker":                  "shm-size=larger",
+		"Disabling ACS in the BIOS fixed it for us.":                          "acs=off",
+		"After turning ACS off in the BIOS everything works.":                 "acs=off",
+		"`--disable-custom-all-reduce` makes it work.":                        "custom-all-reduce=off",
+		"works when --disable-custom-all-reduce is passed":                    "custom-all-reduce=off",
 		"Setting NCCL_IB_DISABLE=1 helps":                                     "NCCL_IB_DISABLE=1",
 		"crashes without NCCL_NVLS_ENABLE=0":                                  "NCCL_NVLS_ENABLE=0",
+		"vLLM 0.11 hangs on our box unless NCCL_NVLS_ENABLE=0 is set":         "NCCL_NVLS_ENABLE=0",
 		"NCCL_SOCKET_IFNAME=eth1 solved the problem":                          "NCCL_SOCKET_IFNAME=eth1",
+		"I set NCCL_IB_DISABLE to 1. Now it trains.":                          "NCCL_IB_DISABLE=1",
+		"It still hangs with NCCL_IB_DISABLE=1 but works with NCCL_ALGO=Ring": "NCCL_ALGO=Ring",
+		"- [x] TP=4 → hang; TP=4 with `NCCL_P2P_DISABLE=1` → OK":              "NCCL_P2P_DISABLE=1",
+		"设了 NCCL_P2P_DISABLE=1 就正常":                                           "NCCL_P2P_DISABLE=1",
+		"NCCL_P2P_DISABLE=1 无效":                                               "",
 		"NCCL_P2P_DISABLE=1 does not help":                                    "",
 		"With NCCL_P2P_DISABLE=1 it still hangs":                              "",
+		"Tried NCCL_P2P_DISABLE=1 and NCCL_IB_DISABLE=1, no luck.":            "",
 		"You could try NCCL_P2P_DISABLE=1, which works for some":              "",
 		"Does it work with NCCL_SHM_DISABLE=1?":                               "",
 		"If it hangs, NCCL_IB_DISABLE=1 works":                                "",
@@ -77,12 +85,34 @@ func TestSettingHelps(t *testing.T) {
 		"Disabled P2P for GPU 0":                                              "",
 		"same error with iommu=pt, so that works around nothing":              "",
 	} {
-		got := ""
-		for _, m := range texttest.Sections("x.md", line+"\n").Logs.Messages {
-			if m.ID == "prose-setting-helps" {
-				got = m.Fields["name"] + "=" + m.Fields["value"]
+		f, got := texttest.Sections("x.md", "# It hangs\n\nOur training hangs.\n"+line+"\n"), ""
+		for _, c := range f.Comparisons {
+			for _, r := range []facts.Run{f.Runs[c.A], f.Runs[c.B]} {
+				if value := r.Variables[c.Name]; r.Outcome == "ok" && value != "" {
+					got = c.Name + "=" + value
+				}
 			}
 		}
 		expect.Equal(t, want, got, "%q", line)
+	}
+}
+
+// TestTold checks that what is told of a run is read alike for each setting, however the sentence puts it.
+func TestTold(t *testing.T) {
+	helps := []string{
+		"With %s it works.", "It works with %s.", "%s fixes it.", "After setting %s the hang is gone.", "%s: works", "%s -> OK", "- [x] %s → works",
+		"I tried %s. Now it works.", "It hangs, but with %s it runs.", "With %s it works, without it it hangs.", "%s is a workaround.", "With %s: no hang.", "%s 正常",
+	}
+	same := []string{
+		"With %s it still hangs.", "It still hangs with %s.", "%s does not help.", "%s: no change", "%s makes no difference.", "Tried %s, same error.",
+		"I tried %s. It still hangs.", "%s: hangs as before", "It works, people say, with %s.", "If you set %s it works.", "Does it work with %s?", "You could try %s, which works.", "%s 无效",
+	}
+	for _, setting := range []string{"NCCL_P2P_DISABLE=1", "`NCCL_IB_DISABLE=1`", "**NCCL_NVLS_ENABLE=0**", "iommu=pt", "--ipc=host", "P2P disabled", "HSA_ENABLE_SDMA=0"} {
+		for i, form := range append(helps, same...) {
+			line := fmt.Sprintf(form, setting)
+			f := texttest.Sections("x.md", "Our training hangs.\n\n"+line+"\n")
+			blamed := slices.ContainsFunc(f.Comparisons, func(c facts.Comparison) bool { return f.Runs[c.A].Outcome != f.Runs[c.B].Outcome })
+			expect.Equal(t, i < len(helps), blamed, "%q: %+v", line, f.Runs)
+		}
 	}
 }

@@ -18,14 +18,10 @@
 #   since: "0.1"
 #   grades:
 #     runs: "A run {better} {condition} and {worse}[ ({why})] {otherwise}: {conclusion}."
-#     told: {severity: high, confidence: possible, text: "The text says that it works with {setting}: {words} is at fault."}
-#     told-version:
-#       severity: high
-#       text: "The text says that it works with {library} {version}[, and the log is of {others}]: the library is at fault."
 package gpudoctor.rules.control_experiment
 
+import data.gpudoctor.lib.amd
 import data.gpudoctor.lib.facts
-import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.surroundings
 import data.gpudoctor.lib.trials
 
@@ -44,7 +40,7 @@ findings contains object.union(
 		"candidates": [{"cause": cause, "for": "the two runs differ in nothing else"} | some cause in e.causes],
 		"evidence": [evidence(e.fails), evidence(e.works)],
 		"confidence": confidence(e.works, e.fails),
-		"severity": {true: "medium", false: "critical"}[e.slow],
+		"severity": severity(e),
 		"remedies": e.remedies,
 	},
 	object.get(e, "more", {}),
@@ -55,10 +51,18 @@ experiments contains {
 	"works": s.off, "fails": s.on, "slow": s.slow,
 	"condition": sprintf("with %s=%s", [s.name, trials.value(s.off, s.name)]), "otherwise": "without it",
 	"conclusion": sprintf("%s is at fault", [s.row.words]),
-	"causes": s.row.causes,
-	"remedies": s.row.remedies,
+	"causes": [of_library(cause) | some cause in s.row.causes],
+	"remedies": [of_library(remedy) | some remedy in s.row.remedies],
 	"more": {"params": object.union({"variable": s.name}, {"gdr_level": level | level := s.off.variables.NCCL_NET_GDR_LEVEL})},
 } if some s in trials.blamed
+
+# of_library says RCCL's fault for NCCL's, and where it is cured, where the GPUs are AMD's.
+of_library(id) := {"nccl-bug": "rccl-bug", "upgrade-nccl": "upgrade-rocm"}[id] if on_amd
+
+else := id
+
+on_amd if amd.present
+on_amd if "rccl" in {r.library | some r in input.runs}
 
 # A variable with which a run fails that works without it.
 experiments contains {
@@ -71,32 +75,6 @@ experiments contains {
 } if {
 	some h in trials.harmful
 	count([s | some s in trials.blamed; s.name == h.name; s.on == h["with"]]) == 0 # Or the other choice of an interface is right.
-}
-
-# What somebody writes of such an experiment is weaker: more may have changed between the runs.
-findings contains {
-	"id": "told",
-	"subject": "job",
-	"about": {"setting": sprintf("%s=%s", [s.name, s.value]), "words": s.row.words},
-	"candidates": [{"cause": cause, "for": "the text says what helps"} | some cause in s.row.causes],
-	"messages": {s.message},
-	"remedies": s.row.remedies,
-	"params": {"variable": s.name},
-} if some s in trials.helping
-
-# What somebody writes of another version of the library: the log shows which one failed.
-findings contains {
-	"id": "told-version",
-	"subject": "job",
-	"about": {"library": upper(library), "version": m.fields.version, "others": others},
-	"candidates": [{"cause": sprintf("%s-bug", [library]), "for": "the text says which version helps"}],
-	"messages": {m},
-	"confidence": {true: "likely", false: "possible"}[count(others) > 0],
-	"remedies": [change(library, m.fields.version, others)],
-} if {
-	m := logs.first(logs.by_id["prose-version-helps"])
-	library := {true: "rccl", false: "nccl"}[contains(lower(m.fields.library), "rccl")]
-	others := object.get(logs.versions, library, set()) - {m.fields.version}
 }
 
 # change is how to get from versions that fail to one that works.
@@ -173,15 +151,31 @@ experiments contains {
 	"causes": [sprintf("%s-bug", [p.name])],
 	"remedies": [change(p.name, p.one.version, [p.other.version])],
 } if {
-	ranked := sort([[surroundings.version(p.one.version), surroundings.version(p.other.version), p, slow] |
+	ranked := sort([[surroundings.version(p.one.version), object.get(p.other, "version", ""), p, slow] |
 		some p in trials.pairs.version
 		some slow in trials.verdicts(p)
 	])
 	[_, _, p, slow] := ranked[count(ranked) - 1]
 }
 
+logged_versions := {r.version | some r in input.runs; r.by != "text"; trials.bad(r)}
+
+# weak is true of a failure whose message states a cause, or of which somebody tells without a log of the version that fails.
+weak(fails) if fails.stated
+
+weak(fails) if {
+	fails.by == "text"
+	not object.get(fails, "version", "") in logged_versions
+}
+
+severity(e) := "medium" if {
+	e.slow
+} else := "high" if {
+	e.fails.by == "text" # More may have changed between the runs than the text says.
+} else := "critical"
+
 confidence(works, fails) := "possible" if {
-	fails.stated
+	weak(fails)
 } else := "confirmed" if {
 	works.told
 	fails.told

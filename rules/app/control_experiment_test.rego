@@ -37,44 +37,32 @@ test_fires_for_each_switch if {
 	}
 }
 
-# helps is a text that says what a program works with.
-helps(name, value) := {"logs": {"messages": [{
-	"id": "prose-setting-helps", "program": "people", "role": "category", "fields": {"name": name, "value": value},
-	"text": "x", "source": "a.md", "line": 1, "order": 0, "count": 1, "ranks": 1,
-}]}}
+# told is a text that says how two runs ended.
+told(kind, name, a, b) := pair(kind, name, object.union(a, {"by": "text"}), object.union(b, {"by": "text"}))
 
 test_fires_for_what_somebody_writes if {
-	every t in [
-		["NCCL_P2P_DISABLE", "1", "p2p-broken-platform"], ["P2P", "disabled", "p2p-broken-platform"], ["iommu", "pt", "iommu-translation"],
-		["ACS", "turned", "acs-redirect"], ["custom_all_reduce", "disable", "p2p-broken-platform"], ["ipc", "host", "shm-too-small"],
-	] {
-		fs := found(helps(t[0], t[1]))
+	every t in [["NCCL_P2P_DISABLE", "1", "p2p-broken-platform"], ["acs", "off", "acs-redirect"], ["ipc", "host", "shm-too-small"]] {
+		fs := found(told("variable", t[0], run({}, "hung", {}), run({t[0]: t[1]}, "ok", {})))
 		causes(fs) == {t[2]}
-		{f.id | some f in fs} == {"told"}
-	}
-	every t in [["NCCL_DEBUG", "INFO"], ["NCCL_P2P_DISABLE", "0"]] {
-		count(found(helps(t[0], t[1]))) == 0
+		{[f.severity, f.confidence] | some f in fs} == {["high", "possible"]}
 	}
 }
 
-# of_versions is a text that says which version works, behind a log of the versions that failed.
-of_versions(library, better, failed) := object.union(
-	{"logs": {"messages": [{
-		"id": "prose-version-helps", "program": "people", "role": "category", "fields": {"library": library, "version": better},
-		"text": "x", "source": "a.md", "line": 1, "order": 0, "count": 1, "ranks": 1,
-	}]}},
-	{"software": [{"name": lower(library), "version": version, "source": "a.log", "line": 1} | some version in failed]},
-)
-
 test_fires_for_another_version_that_works if {
 	every t in [
-		["nccl", "2.21.5", ["2.20.5"], "nccl-bug", "upgrade-nccl", "likely"], ["nccl", "2.19.3", ["2.20.5"], "nccl-bug", "downgrade-nccl", "likely"],
-		["NCCL", "2.19.3", ["2.19.3"], "nccl-bug", "upgrade-nccl", "possible"], ["rccl", "2.22.3", [], "rccl-bug", "upgrade-rocm", "possible"],
+		["nccl", "2.21.5", "2.20.5", "nccl-bug", "upgrade-nccl"], ["nccl", "2.19.3", "2.20.5", "nccl-bug", "downgrade-nccl"],
+		["nccl", "2.19.3", "another", "nccl-bug", "upgrade-nccl"], ["rccl", "2.22.3", "another", "rccl-bug", "upgrade-rocm"],
 	] {
-		fs := found(of_versions(t[0], t[1], t[2]))
+		fs := found(told("version", t[0], run({}, "failed", {"library": t[0], "version": t[2]}), run({}, "ok", {"library": t[0], "version": t[1]})))
 		causes(fs) == {t[3]}
-		{[f.remedies, f.confidence] | some f in fs} == {[[t[4]], t[5]]}
+		{f.remedies | some f in fs} == {[t[4]]}
 	}
+}
+
+test_says_rccl_for_amd if {
+	facts := pair("variable", "NCCL_PROTO", run({}, "hung", {"library": "rccl"}), run({"NCCL_PROTO": "Simple"}, "ok", {"library": "rccl"}))
+	causes(found(facts)) == {"rccl-bug"}
+	{f.remedies[0] | some f in found(facts)} == {"upgrade-rocm"}
 }
 
 test_fires_for_roce if {

@@ -22,7 +22,7 @@ var keysOf = map[string][2]string{
 	"areas":         {"sources areas words files hangs decides", "name words causes variables libraries like of area library files between usual kinds"},
 	"codes":         {"sources errno completions nccl", "number name words means areas causes"},
 	"driver_errors": {"sources classes codes nvml", "name words causes remedies code runtime class untried judged_by in_gpu"},
-	"experiments":   {"sources switches words options ignored devices hangs starts faster", "names off words causes remedies source when reverse like name value flag"},
+	"experiments":   {"sources switches outcomes things words options ignored devices hangs starts faster", "names off words causes remedies source when reverse like name value flag is thing on"},
 	"fleet":         {"traits own", "name fact severity why remedies source like_hardware counted expected confidence"},
 	"gpu_models": {
 		"sources models amd_instinct amd_integrated nvidia accepted_lanes",
@@ -185,7 +185,9 @@ func TestExperiments(t *testing.T) {
 			Names, Causes    []string
 			Off, When, Words string
 		}
-		Words []struct{ Like, Name, Value string }
+		Outcomes []struct{ Is, Like string }
+		Things   []struct{ Thing, Name, Off, On string }
+		Words    []struct{ Like, Name, Value string }
 	}]("experiments")
 	names, off := map[string]int{}, map[string]*regexp.Regexp{}
 	for _, row := range table.Switches {
@@ -199,6 +201,13 @@ func TestExperiments(t *testing.T) {
 				off[name] = regexp.MustCompile(row.Off)
 			}
 		}
+	}
+	for _, o := range table.Outcomes {
+		expect.That(t, slices.Contains([]string{"unchanged", "ok", "failed", "hung", "cured"}, o.Is) && !regexp.MustCompile(o.Like).MatchString(""), "%+v is no outcome", o)
+	}
+	for _, w := range table.Things {
+		value := w.Off + w.On
+		expect.That(t, w.Thing != "" && off[w.Name] != nil && off[w.Name].MatchString(value), "%q: %s is no switch, or %q does not turn it off", w.Thing, w.Name, value)
 	}
 	for _, w := range table.Words {
 		expect.That(t, off[w.Name] != nil && (w.Value == "" || off[w.Name].MatchString(w.Value)), "%q: %s is no switch, or %q does not turn it off", w.Like, w.Name, w.Value)

@@ -76,6 +76,13 @@ holds contains "failed_before_efa" if {
 	not m.id in general
 }
 
+# The plugin's words are the same for another provider than EFA's, which no security group concerns.
+holds contains "ofi_without_efa" if {
+	providers := {m.fields.provider | some m in logs.by_id["ofi-provider"]}
+	count(providers) > 0
+	not strings.any_prefix_match(providers, "efa")
+}
+
 # general are what NCCL and PyTorch say of any failure: it may be quoted above the log, in a title.
 general := {"nccl-internal-error", "nccl-unhandled-system-error", "nccl-remote-error"}
 

@@ -59,6 +59,14 @@ test_failed_before_efa if {
 	not holds("failed_before_efa", given([{"id": "ofi-request-failed"}, oom]))
 }
 
+chosen(provider) := given([{"id": "ofi-provider", "fields": {"provider": provider}}])
+
+test_ofi_without_efa if {
+	holds("ofi_without_efa", chosen("cxi"))
+	not holds("ofi_without_efa", chosen("efa"))
+	not holds("ofi_without_efa", {})
+}
+
 test_efa if {
 	holds("efa_expected", set_to("FI_PROVIDER", "efa"))
 	some ["efa_expected", fact] in conditions_network.shown with input as set_to("FI_PROVIDER", "efa")

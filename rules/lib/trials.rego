@@ -2,7 +2,6 @@
 # difference disables, and therefore what is at fault and what is not.
 package gpudoctor.lib.trials
 
-import data.gpudoctor.lib.logs
 import data.gpudoctor.lib.rdma
 import data.tables.experiments
 
@@ -40,20 +39,6 @@ switched contains object.union(p, {"row": r}) if {
 	some p in pairs.variable
 	r := row(p.name, value(p.one, p.name))
 	not regex.match(r.off, value(p.other, p.name))
-}
-
-# helping are the settings with which somebody writes that a program works, and that turn off what the table knows, in
-# its own names: P2P and NVLS are variables there, and what is no variable is in lower case.
-helping contains object.union(s, {"row": row(s.name, s.value)}) if some s in told
-
-told contains {"message": m, "name": name, "value": value} if {
-	some m in logs.by_id["prose-setting-helps"]
-	[name, value] := object.get(in_words, replace(lower(m.fields.name), "_", "-"), [m.fields.name, m.fields.value])
-}
-
-in_words := {
-	"p2p": ["NCCL_P2P_DISABLE", "1"], "nvls": ["NCCL_NVLS_ENABLE", "0"], "acs": ["acs", "off"],
-	"custom-all-reduce": ["custom-all-reduce", "off"],
 }
 
 # blamed are those that show what is at fault: the run with the switch off is better.

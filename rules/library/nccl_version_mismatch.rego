@@ -21,6 +21,12 @@
 #     hosts:
 #       remedies: [same-nccl-everywhere]
 #       text: "The hosts of this job have different versions of NCCL ({kind}: {hosts:few})"
+#     networks:
+#       severity: high
+#       remedies: [same-nccl-everywhere, unset-env]
+#       text: >-
+#         The hosts of this job use the network by different code ({hosts:few}), which does not connect: one loads a
+#         network plugin that another lacks
 #     garbage:
 #       severity: high
 #       confidence: possible
@@ -70,6 +76,22 @@ grade := ["critical", "likely"] if {
 } else := ["high", "likely"] if {
 	logs.failed
 } else := ["low", "possible"]
+
+# Each host chose a network by code of its own. That some have none but TCP is of what they lack.
+findings contains {
+	"id": "networks",
+	"grade": "networks",
+	"subject": "nccl",
+	"about": {"hosts": {sprintf("%s %s", [host, concat(" and ", sort(names))]) | some host, names in chosen}},
+	"evidence": [{"fact": "logs.networks", "value": n.name, "source": logs.at(n)} | some n in array.slice(input.logs.networks, 0, 8)],
+} if {
+	count(chosen) > 1
+	count(intersection({names | some names in chosen})) == 0
+	not "Socket" in union({names | some names in chosen})
+	count({c.id | some c in input.logs.communicators}) < 2 # One job.
+}
+
+chosen[n.host] contains n.name if some n in input.logs.networks
 
 findings contains {
 	"grade": "garbage",

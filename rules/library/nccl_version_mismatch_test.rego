@@ -23,6 +23,13 @@ test_garbage_alone_is_possible if {
 
 network(host, name, source) := {"host": host, "name": name, "source": source, "line": 3, "count": 1}
 
+test_networks_of_other_code if {
+	mixed := {"logs": {"messages": [], "networks": [network("n1", "IB", "a.log"), network("n2", "IBext_v8", "a.log")]}}
+	some f in nccl_version_mismatch.findings with input as mixed
+	f.grade == "networks"
+	f.about.hosts == {"n1 IB", "n2 IBext_v8"}
+}
+
 test_silent_on_plugins_of_two_runs if {
 	tried := {"logs": {"messages": [], "networks": [network("n1", "IB", "a.log"), network("n1", "IBext_v8", "a.log")]}}
 	count(nccl_version_mismatch.findings) == 0 with input as tried

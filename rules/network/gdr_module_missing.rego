@@ -77,15 +77,27 @@ findings contains {
 	"id": "one-host",
 	"grade": "one-host",
 	"subject": "GPUDirect RDMA",
-	"about": {"host": first.host, "at": logs.at(first), "others": able},
+	"about": {"host": first.host, "at": logs.at(first), "others": {host | some [host, _] in able}},
 	"messages": {first},
-	"evidence": [logs.evidence(logs.first(enabled))],
+	"evidence": [evidence | evidence := sort([e | some [_, e] in able])[0]],
 	"remedies": ["load-nvidia-peermem", "enable-dmabuf"],
 } if {
-	enabled := logs.by_id["nccl-gdr-nic-enabled"]
-	able := {m.host | some m in enabled}
-	first := logs.first({m | some m in disabled; not m.host in able})
+	count(able) > 0
+	first := logs.first({m | some m in disabled; not m.host in {host | some [host, _] in able}})
 	first.host != ""
+}
+
+# able are the hosts that have it, with what shows that. Of the two ends of a channel the one has it that is not on the
+# only host which says that it has none.
+able contains [m.host, logs.evidence(m)] if some m in logs.by_id["nccl-gdr-nic-enabled"]
+
+able contains ["another host", evidence] if {
+	count({m.host | some m in disabled}) == 1
+	count(logs.by_id["nccl-gdr-nic-enabled"]) == 0
+	some end in rdma.direct_channels
+	some other in (rdma.verbs_channels - rdma.direct_channels)
+	[end.a, end.b] == [other.a, other.b]
+	some evidence in rdma.channel_evidence([end])
 }
 
 # RCCL says it at every start, and one machine does not need it.

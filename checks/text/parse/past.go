@@ -112,7 +112,7 @@ var (
 
 // over is how people say that a machine works again, or why they write: to close a case, or to propose a change that fixes
 // what they tell (the templates of Kubernetes' and ROCm's pull requests, titles by conventionalcommits.org). Who says only that something was solved may tell by what.
-var over = lazy.New(`^Subject: .*(?:\[(?i:closed)\]|\bback in (?:production|service|partition|rotation|the pool)\b)|\b[Cc]losing note\b|^\W*(?:[Ee]dit|[Uu]pdate)\b.*\b(?:is|are) back (?:for|in|online|up)\b|(?:^|\r|[.!?] )Nothing (?:here )?is (?:broken|wrong)(?: here)?[,.;!]|\b[Ss]tatus:? +closed, no fault found\b|\b[Ww]orks as (?:designed|intended)\b|\bACCEPTED without\b|\b[Tt]o close (?:the|this|that) (?:ticket|case|incident)\b|\bstatus: merged\b|\bMerged by \S+|^\W*(?:What this PR does|Which issue(?:\(s\)|s)? (?:this PR|does this PR) fix|What were the changes\?|Approval Checklist|Submission Checklist)|^(?:#+ )?(?:feat|fix|perf|refactor|chore|docs|tests?|ci|build)\([\w/.-]+\)!?: |^#+ (?:feat|fix|perf|refactor|chore|docs)!?: |^\W*\[x\] (?:I have )?(?:read (?:and \w+ )?the contributing guide|signed the CLA\b)|^(?:Fix(?:es)?|Closes|Resolves) #\d+\b|^\W*[Tt]est [Pp]lan\W*$|^#+ (?:What|Why|How) ?\??$|^\W*\[(?:Feature|FEA|RFC|Enhancement)\b|\bThe feature, motivation and pitch\b|^\W*Is your feature request related to a problem\b`)
+var over = lazy.New(`^Subject: .*(?:\[(?i:closed)\]|\bback in (?:production|service|partition|rotation|the pool)\b)|\b[Cc]losing note\b|^\W*(?:[Ee]dit|[Uu]pdate)\b.*\b(?:is|are) back (?:for|in|online|up)\b|(?:^|\r|[.!?] )Nothing (?:here )?is (?:broken|wrong)(?: here)?[,.;!]|\b[Ss]tatus:? +closed, no fault found\b|\b[Ww]orks as (?:designed|intended)\b|\bACCEPTED without\b|\b[Tt]o close (?:the|this|that) (?:ticket|case|incident)\b|\bstatus: merged\b|\bMerged by \S+|^\W*(?:What this PR does|Which issue(?:\(s\)|s)? (?:this PR|does this PR) fix|What were the changes\?|Approval Checklist|Submission Checklist)|^(?:#+ )?(?:feat|fix|perf|refactor|chore|docs|tests?|ci|build)\([\w/.-]+\)!?: |^#+ (?:feat|fix|perf|refactor|chore|docs)!?: |^\W*\[x\] (?:I have )?(?:read (?:and \w+ )?the contributing guide|signed the CLA\b)|^(?:Fix(?:es)?|Closes|Resolves) #\d+\b|^\W*[Tt]est [Pp]lan\W*$|^#+ (?:What|Why|How) ?\??$|^\W*\[(?:Feature|FEA|RFC|Enhancement)\b|\bThe feature, motivation and pitch\b|^\W*Is your feature request related to a problem\b|^#+ What do(?:es)? this PR do\b|\bThis PR$|^(?:#+ )?\W*[Ff]eature [Rr]equest\b|^#+ (?:[Cc]hangelog|CHANGELOG|[Rr]elease [Nn]otes|What's [Nn]ew)\b|\bHighlights of this release\b|^(?:\w+, )?[Nn]o problem here\b|\b[Tt]o close the loop\b|\b(?:[Ee]verything|[Aa]ll) works now(?:[.!*)]|$)|^No bug\.|^# (?:Fix|Add|Re-?enable|Allow|Avoid|Bump) [a-z]`)
 
 // raised is how a line of a program shows an error, whatever its words are.
 var raised = lazy.New(`\b[A-Z]\w*(?:Error|Exception): `)
@@ -348,6 +348,9 @@ func (s *Sink) past() {
 		s.pastLine(e.Source, e.Line, shown)
 	}
 }
+
+// Over reports whether a text says that its trouble is over, or is written for something else than trouble.
+func (s *Sink) Over(source string) bool { return s.dates[source].over }
 
 // works are the lines that show work, be it only of the machine.
 func (s *Sink) works(ofMachine bool) []line {

@@ -331,6 +331,9 @@ func (s *Sink) Package(name, version, host, manager string, l Line) {
 	}
 }
 
+// Tells notes that the text under way tells of trouble, or of work.
+func (s *Sink) Tells() { s.telling = true }
+
 // Happened notes that a line of a kernel log reports an event.
 func (s *Sink) Happened(l Line) { s.lastEvent, s.telling = line{source: s.name, line: l.Number}, true }
 

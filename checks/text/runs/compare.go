@@ -37,6 +37,9 @@ func (r *recorder) finish() {
 		}
 	}
 	all = append(all, r.tabled...)
+	ran := slices.Clone(all)
+	all = append(all, r.tellings(f, all)...)
+	all = slices.DeleteFunc(all, func(run *run) bool { return r.sink.Over(run.Source) })
 	all = all[:min(len(all), maxRuns)]
 	if len(all) < 2 || !slices.ContainsFunc(all, func(r *run) bool { return r.Outcome != unknown }) {
 		return
@@ -45,7 +48,7 @@ func (r *recorder) finish() {
 	for _, r := range all {
 		f.Runs = append(f.Runs, r.Run)
 	}
-	markTrials(f, all, configured)
+	markTrials(f, ran, configured)
 }
 
 // maxComparisons bounds the comparisons of the facts.
@@ -65,15 +68,29 @@ func compare(all []*run) []facts.Comparison {
 			}
 			switch differs, ok := differences(a, b, together); {
 			case !ok:
+			case len(differs) == 0 && a.By == "text" && a.GPUs+a.Nodes != b.GPUs+b.Nodes: // Of one it is not said how large it was.
 			case len(differs) == 0 && (a.Outcome == good) != (b.Outcome == good):
 				a.mixed, b.mixed = true, true
+			case len(differs) == 1 && a.By == "text" && slices.Contains([]string{"variable", "version"}, differs[0].Kind) && !a.says(differs[0], b) && !b.says(differs[0], a):
 			case len(differs) == 1 && (a.changes == b.changes || ofMachine(differs[0])):
-				list = append(list, facts.Comparison{Kind: differs[0].Kind, Name: differs[0].Name, A: i, B: i + 1 + j})
+				c := facts.Comparison{Kind: differs[0].Kind, Name: differs[0].Name, A: i, B: i + 1 + j}
+				if a.By != "text" || c.Kind == "devices" || !slices.ContainsFunc(list, func(o facts.Comparison) bool { // Once is enough.
+					return all[o.A].By == "text" && o.Kind == c.Kind && o.Name == c.Name && (all[o.A].Outcome == all[o.B].Outcome) == (a.Outcome == b.Outcome)
+				}) {
+					list = append(list, c)
+				}
 			}
 		}
 	}
 	list = slices.DeleteFunc(list, func(c facts.Comparison) bool { return all[c.A].mixed || all[c.B].mixed })
 	return list[:min(len(list), maxComparisons)]
+}
+
+// says reports whether a text says of a run what it has of a difference; of one that it does not say it of, that it is the
+// failure without.
+func (r *run) says(c facts.Comparison, other *run) bool {
+	has := r.Variables[c.Name] != "" || c.Kind == "version" && r.Version != ""
+	return has && (other.base || other.Variables[c.Name] != "" || c.Kind == "version" && other.Version != "")
 }
 
 // ofMachine reports whether a difference is one of the machine or of its software: it takes
@@ -86,12 +103,14 @@ func ofMachine(c facts.Comparison) bool {
 // shows is taken for the same within a text, and in files that are named after what differs.
 func alike(a, b *run) bool {
 	switch {
-	case (a.By == "table") != (b.By == "table"):
+	case (a.By == "table") != (b.By == "table"), (a.By == "text") != (b.By == "text"):
 		return false
 	case a.Host != "" && b.Host != "" && a.Host != b.Host:
 		return false
 	case a.quoted != b.quoted:
 		return false // Of others, and so of another machine.
+	case a.By == "text":
+		return true
 	case a.identity != "" && b.identity != "":
 		return a.identity == b.identity && (a.upto == b.upto || a.beyond(b) || b.beyond(a))
 	case a.begun && b.stepped() || b.begun && a.stepped():
@@ -128,11 +147,12 @@ func differences(a, b *run, together bool) ([]facts.Comparison, bool) {
 		}
 	}
 	if len(list) > 1 { // Of variables that turn the same off, one stands for all.
-		names := make([]string, len(list))
+		names, ofOne := make([]string, len(list)), true
 		for i, c := range list {
 			names[i] = c.Name
+			ofOne = ofOne && (ofA[c.Name] == "") == (ofA[names[0]] == "")
 		}
-		if first, ok := data.Experiments().First(names); ok {
+		if first, ok := data.Experiments().First(names); ok && ofOne {
 			list = []facts.Comparison{{Kind: "variable", Name: first}}
 		}
 	}

@@ -2,6 +2,8 @@ package runs
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +30,7 @@ func skips(line []byte) bool {
 var (
 	// nccl-tests (src/common.cu): the first line, and the closing ones.
 	beginsForm  = lazy.New(`^\W*nThread \d+ nGpus \d+`)
+	libraryForm = lazy.New(`^\W*nccl-tests version \S+ .*nccl-library=([1-9])(\d\d)(\d\d)\b`)
 	checkedForm = lazy.New(`^\W*Out of bounds values : (\d+)`)
 	closedForm  = lazy.New(`^\W*Avg bus bandwidth\s*: [0-9.]`)
 	// exitForm is how shells, launchers and schedulers say how a process ended.
@@ -44,11 +47,6 @@ var (
 	unsetForm = lazy.New(`^(?:\++ )?(?:unset|export -n)((?: +[A-Za-z_]\w*)+)\s*$`)
 	// optionForm begins a further line of a command, or one that "set -x" shows.
 	optionForm = lazy.New(`^(?:-{1,2}[A-Za-z]|\+{1,3} \S)`)
-	// hangsForm and worksForm are what people say of a run.
-	hangsForm = lazy.New(`(?i)\b(?:hangs?|hung|hanging|stuck|lock(?:s|ed)?[ -]?ups?|freezes?|frozen|never (?:finishes|returns|ends)|deadlock(?:s|ed)?|stall(?:s|ed)|time[sd]? ?out|timeouts?|killed after)\b`)
-	worksForm = lazy.New(`(?i)\b(?:works?|worked|ok|okay|fine|pass(?:es|ed)?|succeeds?|completes?)\b`)
-	failsForm = lazy.New(`(?i)\b(?:fails?|failed|crash(?:es|ed)?|errors?(?: out)?|segfaults?|wrong (?:results?|answers?|output)|broken|junk|nonsense|garbage|gibberish|garbled|corrupt(?:s|ed|ion)?|reboots|aborts?|aborted|NaNs?)\b`)
-	negated   = lazy.New(`(?i)\b(?:not?|never|n't|without|don't|doesn't|didn't|if|when|whether|may|might|could|should|would)\b|n't\b|\?`)
 	// changedForm is what people write of a change of the machine, and asksForm a heading that does not say what was done but what
 	// might be.
 	changedForm = lazy.New(`(?i)\breboot(?:ed|ing)?\b|\bpower[- ]cycled?\b|\b(?:upgraded|downgraded|re-?installed|swapped)\b`)
@@ -82,6 +80,10 @@ func (r *recorder) line(l parse.Line) {
 		note(m)
 		return
 	}
+	if m := libraryForm.FindStringSubmatch(l.Text); m != nil {
+		note(mark{kind: version, name: "nccl", value: fmt.Sprintf("%s.%d.%d", m[1], parse.Number(m[2]), parse.Number(m[3]))})
+		return
+	}
 	if m := unsetForm.FindStringSubmatch(l.Text); m != nil {
 		note(mark{kind: unset, removed: strings.Fields(m[1])})
 		return
@@ -94,7 +96,7 @@ func (r *recorder) line(l parse.Line) {
 		return
 	}
 	said := saidOf(l.Text)
-	if h, ok := headingOf(l.Text, said != ""); ok && !quotesCommand(l.Text) {
+	if h, ok := headingOf(l.Text); ok && said == "" && !quotesCommand(l.Text) { // Else it tells of a run (see tell).
 		note(h)
 	} else if strings.TrimSpace(l.Text) == "" || strings.Contains(l.Text, " NCCL ") || logLine.MatchString(l.Text) {
 		return
@@ -170,16 +172,11 @@ func saidOf(text string) string {
 	if !ok {
 		after = text
 	}
-	if negated.MatchString(after) || len(after) > maxHeading/2 {
+	if hedged.MatchString(after) || len(after) > maxHeading/2 {
 		return ""
 	}
-	switch hangs, works, fails := hangsForm.MatchString(after), worksForm.MatchString(after), failsForm.MatchString(after); {
-	case hangs && !works:
-		return hung
-	case fails && !works && !hangs:
-		return failed
-	case works && !fails && !hangs:
-		return good
+	if outcome := outcomeOf(after); outcome != unchanged {
+		return outcome
 	}
 	return ""
 }
@@ -205,29 +202,27 @@ var (
 	// plainly names the run to which others are compared.
 	plainly = lazy.New(`(?i)\b(?:without|baseline|defaults?|before|unset|plain|as is|nothing set|no (?:variables|env))\b`)
 	// assigns is a variable, with a value or without.
-	assigns = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)(?:=("[^"]*"|'[^']*'|[^\s,;:)"'` + "`" + `]*)|\b)`)
+	assigns = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)(?:=("[^"]*"|'[^']*'|[^\s,;:)"'` + "`" + `]*(?:,[^\s,;:)"'` + "`" + `]+)*)|\b)`)
 	// denies stands before a variable that is not set.
-	denies = lazy.New(`(?i)\b(?:without|unset(?:ting)?|no|not?|remov(?:e|ed|ing))\s+\W*$`)
+	denies = lazy.New(`(?i)\b(?:without|unless|unset(?:ting)?|no|not?|remov(?:e|ed|ing)|dropp(?:ed|ing))\s+(?:(?:the|using|setting|passing) )?\W*$`)
 	// listed and counted are GPUs: "GPUs 0,1", "GPU 0 and 1", "pair 0-1"; "2 GPUs", "4gpu".
 	listed   = lazy.New(`(?i)\b(?:gpus?|devices?|pair)[ #:=]*((?:\d{1,2})(?:\s*(?:,|and|&|\+|<->|->|-|/)\s*(?:gpu ?)?\d{1,2})+)`)
 	counted  = lazy.New(`(?i)\b(\d{1,4})[ -]?gpus?\b`)
 	digits   = lazy.New(`\d+`)
-	released = lazy.New(`(?i)\b(nccl|rccl)[ -]?(?:version )?v?(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)\b`)
+	released = lazy.New(`(?i)\b(?:lib)?(nccl|rccl)(?:-cu\d+)?(?:[ -]|==?)?(?:version )?(?:from )?(?:\d[\d.]+ (?:->|→|to) )?(?:back )?(?:to )?v?(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)\b`)
 )
 
 // headingOf reads a line by which people say what the run below it is: "With
 // NCCL_P2P_DISABLE=1:", "## without", "2 GPUs:".
-func headingOf(text string, said bool) (mark, bool) {
+func headingOf(text string) (mark, bool) {
 	title := headingMark.ReplaceAllString(text, "")
 	marked := title != text && strings.TrimSpace(text) != ""
 	title = strings.TrimSpace(title)
 	switch {
-	case codeForm.MatchString(title):
+	case codeForm.MatchString(title), strings.Count(title, "|") > 1:
 		return mark{}, false
 	case strings.HasSuffix(title, "?"):
 	case headingEnd.MatchString(title):
-	case said:
-		title, _, _ = cutOutcome(title)
 	case marked && !strings.HasPrefix(strings.TrimSpace(text), "-"):
 	case headingWord.MatchString(title) && len(strings.Fields(title)) <= 6 && !strings.HasSuffix(title, "."):
 	default:
@@ -247,14 +242,20 @@ func (m *mark) titled(title string) bool {
 	}
 	told := false
 	for _, at := range assigns.Get().FindAllStringSubmatchIndex(title, 32) {
-		name, hasValue := title[at[2]:at[3]], at[4] >= 0
+		name, value := title[at[2]:at[3]], ""
+		if at[4] >= 0 {
+			value = strings.Trim(title[at[4]:at[5]], `"'.`)
+		}
 		switch {
 		case !env.SteersCommunication(name):
 			continue
 		case denies.MatchString(title[:at[0]]):
 			m.removed = append(m.removed, name)
-		case hasValue:
-			set(name, strings.Trim(title[at[4]:at[5]], `"'.`))
+			if value != "" || strings.HasSuffix(name, "_DISABLE") {
+				m.denied = append(m.denied, [2]string{name, cmp.Or(value, "1")})
+			}
+		case at[4] >= 0:
+			set(name, value)
 		case strings.HasSuffix(name, "_DISABLE"): // "with NCCL_P2P_DISABLE"
 			set(name, "1")
 		default:
@@ -266,7 +267,7 @@ func (m *mark) titled(title string) bool {
 		return strings.ContainsRune(" \t_-./=:,()[]`*", c)
 	}), " "))
 	for _, w := range data.Experiments().Words {
-		if !w.In(words) || slices.ContainsFunc(m.settings, func(v [2]string) bool { return v[0] == w.Name }) {
+		if !w.In(words) || slices.Contains(m.removed, w.Name) || slices.ContainsFunc(m.settings, func(v [2]string) bool { return v[0] == w.Name }) {
 			continue
 		}
 		told = true

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,8 +83,9 @@ var (
 	// noneCell and someCell are cells of a column that counts or times what goes wrong: "hours until hang", "failures".
 	noneCell = lazy.New(`(?i)^(?:none|never|no)\b|^0(?:[ %]|$)|^[-–—]$`)
 	someCell = lazy.New(`(?i)^(?:yes\b|always\b|~?[<>]?\d)`)
-	yesCell  = lazy.New(`(?i)[✅✔✓]|\b(?:correct|right|stable|clean|finish(?:es|ed))\b`)
-	noCell   = lazy.New(`(?i)[❌✗✘]|!{5}|/{5}|^(?:panics?|resets?|dies|died|killed|incorrect|unstable)\b`)
+	// asksCell is the header of a column whose cells say yes or no: "tokens?".
+	asksCell = lazy.New(`(?i)\?$|^(?:works|passes|ok)\b`)
+	yesNo    = lazy.New(`(?i)^(yes|no)\b`)
 	// shownElsewhere is a cell that points to a log, which is quoted where something failed.
 	shownElsewhere = lazy.New(`(?i)^(?:see |as )?(?:the |this )?(?:log|error|output|trace(?:back)?|message)s? (?:above|below)\b`)
 	// ordinal is the header of a column that numbers the rows.
@@ -108,14 +110,17 @@ func (m *matrix) runs() []*run {
 	var all []*run
 	told := make([]bool, len(m.header))
 	for i, title := range m.header {
-		known := 0
-		told[i] = !slices.ContainsFunc(m.rows, func(cells []string) bool {
-			outcome, _ := outcomeIn(title, cells[i])
-			if outcome != unknown {
+		known, other := 0, 0
+		for _, cells := range m.rows {
+			switch outcome, _ := outcomeIn(title, cells[i]); outcome {
+			case "":
+				other++
+			case unknown:
+			default:
 				known++
 			}
-			return outcome == ""
-		}) && known > 1
+		}
+		told[i] = known > 1 && known >= 4*other
 	}
 	for at, l := range m.lines {
 		cells := m.rows[at]
@@ -128,7 +133,7 @@ func (m *matrix) runs() []*run {
 				identity: fmt.Sprintf("column %d of line %d", i, m.line), text: l.Text, logged: map[string]string{},
 			}
 			outcome, rate := outcomeIn(title, cells[i])
-			r.is(outcome, "a table says so", l.Number, false)
+			r.is(cmp.Or(outcome, unknown), "a table says so", l.Number, false)
 			r.GBps = rate
 			for k, cell := range cells {
 				if !told[k] && !m.numbers(k) {
@@ -211,24 +216,22 @@ func outcomeIn(title, cell string) (string, *float64) {
 			}
 		}
 	}
-	outcome := ""
-	switch hangs := hangsForm.MatchString(title); {
-	case !hangs && !failsForm.MatchString(title):
+	switch bad := outcomeOf(title); {
+	case asksCell.MatchString(title) && yesNo.MatchString(cell):
+		return map[bool]string{true: good, false: failed}[strings.EqualFold(yesNo.First(cell), "yes")], nil
+	case bad != hung && bad != failed:
 	case noneCell.MatchString(cell):
 		return good, nil
 	case someCell.MatchString(cell):
-		return map[bool]string{true: hung, false: failed}[hangs], nil
+		return bad, nil
 	}
+	outcome := outcomeOf(cell)
 	switch {
 	case strings.Trim(cell, "-?/ ") == "", strings.EqualFold(cell, "n/a"):
 		return unknown, nil
-	case hangsForm.MatchString(cell):
-		outcome = hung
-	case failsForm.MatchString(cell), noCell.MatchString(cell), shownElsewhere.MatchString(cell):
+	case outcome == unchanged, shownElsewhere.MatchString(cell):
 		outcome = failed
-	case worksForm.MatchString(cell), yesCell.MatchString(cell):
-		outcome = good
-	default:
+	case outcome == "":
 		if m := ratioCell.Get().FindStringSubmatchIndex(cell); m == nil || m[0] > 0 || cell[m[2]:m[3]] != cell[m[4]:m[5]] || cell[m[2]:m[3]] == "0" {
 			return "", nil
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
@@ -28,19 +29,20 @@ func runsKind(r *recorder) *parse.Kind {
 		Name: "runs", Title: "Several runs of a program: with and without a setting, on other GPUs", Gives: []string{"runs"},
 		Anchors: []string{
 			// Prompts and headings.
-			"$ ", "# ", "% ", "NCCL_", "RCCL_", "_DEVICES=", "P2P off", "P2P on", "P2P dis", "P2P ena", "P2P is ", "ith P2P", "p2p off", "p2p on", "p2p dis", "p2p ena",
+			"$ ", "# ", "% ", "CCL_", "HSA_", "UCX_", "FI_", "GGML_", "GLOO_", "TP_SOCKET", "MPICH_", "VLLM_", "_DEVICES=", "P2P off", "P2P on", "P2P dis", "P2P ena", "P2P is ", "ith P2P", "p2p off", "p2p on", "p2p dis", "p2p ena",
 			"ith p2p", "SHM off", "SHM on", "IB off", "IB on", "RDMA off", "RDMA on", "GDR off", "GDR on", "NVLS off", "NVLS on", "iommu", "IOMMU", "ACS ", "ithout", "efault",
 			"aseline", " GPUs", "GPUs ", "GPU 0,", "GPU 1,", "GPU 2,", "GPU 3,", "GPU 4,", "GPU 5,", "GPU 6,", " and GPU",
 			// The outcome of a run.
-			"nThread ", "Out of bounds values", "Avg bus bandwidth", " - Init COMPLETE", `"content":`, `"text":`, `"response":`, "xit code", "xit status", " rc=", "exitcode", "PASSED", " passed", "Generated text: ", " loss", "'loss", "Loss",
+			"nThread ", "nccl-library=", "Out of bounds values", "Avg bus bandwidth", " - Init COMPLETE", `"content":`, `"text":`, `"response":`, "xit code", "xit status", " rc=", "exitcode", "PASSED", " passed", "Generated text: ", " loss", "'loss", "Loss",
 			"^C", " hang", "hangs", "Hang", "hung", "stuck", "works", "Works", "Test failed", "core dumped",
-			"esult |", "utcome |", "tatus |", "etting |", "onfig |", "NCCL", "RCCL", "libnccl", "librccl", // Headers of tables.
+			"| ", "|\n", "NCCL", "RCCL", "libnccl", "librccl", // Headers of tables.
+			"isable-custom-all-reduce", "isable_custom_all_reduce", "isabling ", "isabled ", "shm-size", "--ipc", "rivileged", "ingle node", "ne node", "eer access", "eer-to-peer", "btl_tcp_if", " fail", " crash", " dies", "reeze", "eadlock", // Sentences.
 			"eboot", "ower cycle", "ower-cycle", "pgraded", "owngraded", "nstalled", "swapped",
 		},
 		Skips: skips,
 		Line: func(_ *parse.Sink, l parse.Line) bool {
 			r.line(l)
-			return false
+			return r.tell(l)
 		},
 	}
 }
@@ -83,8 +85,10 @@ type mark struct {
 	// settings are those of a heading or command, removed the variables that it takes away.
 	settings [][2]string
 	removed  []string
-	host     string
-	launch   *facts.Launch
+	// denied are those of the removed of which the value is said that they do not have.
+	denied [][2]string
+	host   string
+	launch *facts.Launch
 	// logged is true for a variable that the library says it read.
 	logged bool
 	// asked is true for a heading that asks, or asks for something.
@@ -101,6 +105,8 @@ type recorder struct {
 	// headers are lines that may be headers of tables, and tabled the runs of tables.
 	headers map[caption]string
 	tabled  []*run
+	// told are those that sentences tell of.
+	told []*run
 }
 
 const (
@@ -160,6 +166,9 @@ func (r *recorder) hear(e parse.Event) {
 		}
 		m.kind = version
 	case parse.MessageSaid:
+		if message.StatementOf(e.Name).Program != "people" {
+			r.forget(e.Line) // A program said it.
+		}
 		switch {
 		case e.Value == "cause" || e.Value == "category" || e.Value == "consequence":
 			m.kind = complaint

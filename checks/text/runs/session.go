@@ -51,6 +51,10 @@ type run struct {
 	unclear bool
 	// mixed is true if the same was run again, with another outcome.
 	mixed bool
+	// plain is true if a text says that something failed, and not what was set for it.
+	plain bool
+	// base is true of the run without settings to which what a text tells is compared.
+	base bool
 }
 
 // over reports whether anything tells the outcome of a run: what starts then is another.
