@@ -1,6 +1,7 @@
 package remedies
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -25,7 +26,9 @@ func (c *candidate) edit(here Situation) {
 	if len(c.apply.Edits) == 0 {
 		return
 	}
-	slices.SortStableFunc(c.apply.Edits, compareEdits)
+	slices.SortStableFunc(c.apply.Edits, func(a, b Edit) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Remove, b.Remove))
+	})
 	for _, n := range c.remedy.Needs {
 		wanted[n] = true
 	}
@@ -54,15 +57,15 @@ func (s *Set) fit(list []*candidate, findings []rules.Finding, here Situation) (
 		for name := range c.apply.Environment {
 			set[name] = true
 		}
-		for _, name := range c.apply.removed() {
+		for _, name := range c.apply.Removed() {
 			unset[name] = true
 		}
 	}
 	return kept, withheld
 }
 
-// removed are the variables to remove, in whatever way.
-func (a Apply) removed() []string {
+// Removed are the variables to remove, in whatever way.
+func (a Apply) Removed() []string {
 	all := slices.Clone(a.Unset)
 	for _, e := range a.Edits {
 		all = append(all, e.Variable())
@@ -102,7 +105,6 @@ type fitting struct {
 	withheld []Withheld
 	// settings is true if something other than a container's flag was removed.
 	settings bool
-	changed  bool
 }
 
 // hold notes what is withheld.
@@ -110,7 +112,6 @@ func (f *fitting) hold(w Withheld) {
 	w.Remedy = f.remedy.ID
 	w.Cures = f.curesOf()
 	f.withheld = append(f.withheld, w)
-	f.changed = true
 }
 
 // environment removes the variables that already have their values, or that an advice before removes.
@@ -190,5 +191,5 @@ func (f *fitting) emptied() bool {
 	a.Steps = nil
 	left := len(a.Edits)
 	a.walk(func(string) { left++ })
-	return left == 0 && f.changed && (f.settings || len(f.apply.Steps) == 0)
+	return left == 0 && len(f.withheld) > 0 && (f.settings || len(f.apply.Steps) == 0)
 }

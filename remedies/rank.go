@@ -22,6 +22,14 @@ const (
 	Disproven = "disproven"
 )
 
+// outcome is empty where nothing was tried.
+func (p *Proof) outcome() string {
+	if p == nil {
+		return ""
+	}
+	return p.Outcome
+}
+
 // score is what an advice is ranked by, the most important field first. A lower number is better in each.
 type score struct {
 	disproven  int // 1 when it was tried here and does not help.
@@ -35,12 +43,8 @@ type score struct {
 	effort     int // Of what it needs: 0 a restart of the job.
 }
 
-func (s score) compare(t score) int {
-	return cmp.Or(
-		cmp.Compare(s.disproven, t.disproven), cmp.Compare(s.severity, t.severity), cmp.Compare(s.confidence, t.confidence),
-		cmp.Compare(s.turn, t.turn), cmp.Compare(s.cured, t.cured), cmp.Compare(s.unproven, t.unproven),
-		cmp.Compare(s.place, t.place), cmp.Compare(s.risk, t.risk), cmp.Compare(s.effort, t.effort),
-	)
+func (s score) list() []int {
+	return []int{s.disproven, s.severity, s.confidence, s.turn, s.cured, s.unproven, s.place, s.risk, s.effort}
 }
 
 // candidate is a remedy with the findings that it cures.
@@ -79,7 +83,7 @@ func (s *Set) Rank(findings []rules.Finding, here Situation) Ranking {
 	slices.SortStableFunc(findings, rules.Finding.Compare)
 	candidates := s.candidates(findings, here)
 	slices.SortFunc(candidates, func(a, b *candidate) int {
-		return cmp.Or(a.score.compare(b.score), cmp.Compare(a.remedy.ID, b.remedy.ID))
+		return cmp.Or(slices.Compare(a.score.list(), b.score.list()), cmp.Compare(a.remedy.ID, b.remedy.ID))
 	})
 	candidates, withheld := s.fit(candidates, findings, here)
 	advice := make([]Advice, 0, len(candidates))
@@ -111,7 +115,7 @@ func inOrder(advice []Advice, findings []rules.Finding) []Advice {
 			}
 			// The leading ones that are not listed yet follow in this order.
 			for _, lead := range LeadsOf(slices.Concat(ordered, rest), group).inTurn() {
-				take(func(a *Advice) bool { return a.equal(lead) })
+				take(func(a *Advice) bool { return a.Remedy == lead.Remedy && slices.Equal(a.Cures, lead.Cures) })
 			}
 		}
 		take(func(a *Advice) bool {
@@ -186,9 +190,7 @@ func (s *Set) candidates(findings []rules.Finding, here Situation) []*candidate 
 	for _, c := range list {
 		c.filler = newFiller(c.cures, here.Recheck)
 		c.apply = c.filler.apply(c.remedy.Apply)
-		if proof, tried := triedBy(here.Facts, c.apply); tried {
-			c.proof = &proof
-		}
+		c.proof = cmp.Or(triedBy(here.Facts, c.apply), c.proof)
 		c.cost = costOf(here.Facts, c.apply.Environment)
 		c.edit(here)
 		c.rate()
@@ -247,13 +249,11 @@ func (c *candidate) add(f rules.Finding, place int) {
 // rate fills the parts of the score that follow from the remedy itself.
 func (c *candidate) rate() {
 	c.score.cured = -len(c.cures)
-	if c.proof != nil {
-		switch c.proof.Outcome {
-		case Proven:
-			c.score.unproven = 0
-		case Disproven:
-			c.score.disproven = 1
-		}
+	switch c.proof.outcome() {
+	case Proven:
+		c.score.unproven = 0
+	case Disproven:
+		c.score.disproven = 1
 	}
 	c.score.risk = slices.Index(risks, c.remedy.Risk)
 	c.score.effort = effort(c.remedy.Needs)
@@ -289,14 +289,12 @@ func effort(of []Need) int {
 // advice fills the remedy's templates.
 func (c *candidate) advice() Advice {
 	r, text := c.remedy, c.filler.text
-	a := Advice{
-		Remedy: r.ID, FormOf: r.FormOf, Title: text(r.Title), Kind: r.Kind, Why: c.why(),
+	return Advice{
+		Remedy: r.ID, FormOf: r.FormOf, Title: text(r.Title), Kind: r.Kind, Why: c.why(), Cures: c.curesOf(),
 		Description: text(r.Description), Cost: cmp.Or(c.cost, text(r.Cost)), Needs: r.Needs, Risk: r.Risk, Lasts: r.Lasts,
 		Caution: text(r.Caution), Apply: c.apply.WithForms(), Undo: text(r.Undo), Verify: text(r.Verify),
 		Proof: c.proof, Links: r.Sources,
 	}
-	a.Cures = c.curesOf()
-	return a
 }
 
 // curesOf names the findings that it cures.
@@ -322,13 +320,11 @@ func (c *candidate) why() string {
 		first += fmt.Sprintf(" and %d more", more)
 	}
 	parts := []string{first + ", " + string(worst.Confidence)}
-	if c.proof != nil {
-		switch c.proof.Outcome {
-		case Proven:
-			parts = append(parts, "measured here: "+c.proof.Detail)
-		case Disproven:
-			parts = append(parts, "tried here without success: "+c.proof.Detail)
-		}
+	switch c.proof.outcome() {
+	case Proven:
+		parts = append(parts, "measured here: "+c.proof.Detail)
+	case Disproven:
+		parts = append(parts, "tried here without success: "+c.proof.Detail)
 	}
 	parts = append(parts, Effort(c.remedy.Needs, c.remedy.Lasts))
 	if c.remedy.Risk == "medium" || c.remedy.Risk == "high" {
@@ -408,13 +404,10 @@ func (l Leads) inTurn() []*Advice {
 	return slices.DeleteFunc(all, func(a *Advice) bool { return a == nil })
 }
 
-func (a *Advice) disproven() bool { return a.Proof != nil && a.Proof.Outcome == Disproven }
+func (a *Advice) disproven() bool { return a.Proof.outcome() == Disproven }
 
 // cures reports whether the advice is for a finding.
 func (a *Advice) cures(f rules.Finding) bool { return slices.Contains(a.Cures, CureOf(f)) }
-
-// equal reports whether two advices are the same: of one remedy, for the same findings.
-func (a *Advice) equal(b *Advice) bool { return a.Remedy == b.Remedy && slices.Equal(a.Cures, b.Cures) }
 
 func risky(a *Advice) int { return slices.Index(risks, a.Risk) }
 
@@ -426,10 +419,7 @@ func (s *Set) Proofs(report *probe.Report) map[string]Proof {
 		return proofs
 	}
 	for _, r := range s.byID {
-		if r.Proof == "" {
-			continue
-		}
-		if proof, tried := proofOf(report, r.Proof); tried {
+		if proof, tried := proofOf(report, r.Proof); tried && r.Proof != "" {
 			proofs[r.ID] = proof
 		}
 	}

@@ -1,7 +1,6 @@
 package remedies
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -204,7 +203,7 @@ func (s Situation) ownSetting(r Remedy, f rules.Finding) bool {
 
 // provenBy are the variables whose removal by a remedy, filled, is proven, and nothing else's.
 func (s Situation) provenBy(a Apply) string {
-	if p, tried := triedBy(s.Facts, a); !tried || p.Outcome != Proven {
+	if triedBy(s.Facts, a).outcome() != Proven {
 		return ""
 	}
 	return strings.Join(slices.Sorted(slices.Values(a.Unset)), " ")
@@ -302,18 +301,9 @@ func (s Situation) hasContainerFlag(flag string) bool {
 		_, has := s.hasVariable(name, value)
 		return has
 	}
-	described := false
-	for i := range s.Facts.Launches {
-		l := &s.Facts.Launches[i]
-		if !slices.Contains(containers, l.Kind) {
-			continue
-		}
-		described = true
-		if !Has(l, flag) {
-			return false
-		}
-	}
-	return described
+	isOther := func(l facts.Launch) bool { return !slices.Contains(containers, l.Kind) }
+	described := slices.DeleteFunc(slices.Clone(s.Facts.Launches), isOther)
+	return len(described) > 0 && !slices.ContainsFunc(described, func(l facts.Launch) bool { return !Has(&l, flag) })
 }
 
 // Has reports whether a container is started with what a flag of docker run asks for, as far as its description says.
@@ -397,11 +387,6 @@ func (e Edit) needsOf() Need {
 		}
 	}
 	return NeedJobRestart
-}
-
-// compareEdits orders edits by file and line.
-func compareEdits(a, b Edit) int {
-	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Remove, b.Remove))
 }
 
 // Recheck is how the user called gpudoctor: what a command has to repeat to judge the same things again.

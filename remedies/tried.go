@@ -12,37 +12,30 @@ import (
 )
 
 // triedBy says what collectives did with the variables that a remedy sets or removes: whether that
-// cures where they fail without, makes them faster where they work, or breaks them.
-func triedBy(f *facts.Facts, a Apply) (p Proof, tried bool) {
+// cures where they fail without, makes them faster where they work, or breaks them; nil where they say nothing of it.
+func triedBy(f *facts.Facts, a Apply) *Proof {
 	first, arm := armOf(f, a)
 	if arm == nil {
-		return p, false
+		return nil
 	}
 	library := strings.ToUpper(f.Collectives.Library)
 	switch {
 	case first.Outcome.Failed() && arm.Outcome.Correct():
-		p.Outcome = Proven
-		p.Detail = fmt.Sprintf("collectives of %s %s without it, and are correct with it", library, failing[first.Outcome])
+		detail := fmt.Sprintf("collectives of %s %s without it, and are correct with it", library, failing[first.Outcome])
 		if rate := largest(arm); rate != nil {
-			p.Detail += fmt.Sprintf(": all-reduce at %.1f GB/s", *rate)
+			detail += fmt.Sprintf(": all-reduce at %.1f GB/s", *rate)
 		}
+		return &Proof{Proven, detail}
 	case first.Outcome.Failed() && arm.Outcome.Failed() && arm.Name != probe.ArmWithout: // One of two culprits removed cures nothing.
-		p.Outcome = Disproven
-		p.Detail = fmt.Sprintf("collectives of %s %s with it as well", library, failing[arm.Outcome])
+		return &Proof{Disproven, fmt.Sprintf("collectives of %s %s with it as well", library, failing[arm.Outcome])}
 	case first.Outcome.Correct() && arm.Outcome.Failed():
-		p.Outcome = Disproven
-		p.Detail = fmt.Sprintf("collectives of %s are correct as the environment is configured, and %s with it", library, failing[arm.Outcome])
+		return &Proof{Disproven, fmt.Sprintf("collectives of %s are correct as the environment is configured, and %s with it", library, failing[arm.Outcome])}
 	case first.Outcome.Correct() && arm.Outcome.Correct():
-		before, after, differ := rates(f, first, arm)
-		if !differ || after < before {
-			return Proof{}, false
+		if before, after, differ := rates(f, first, arm); differ && after >= before {
+			return &Proof{Proven, fmt.Sprintf("all-reduce of %s at %s instead of %s GB/s with it", library, inDigits(after), inDigits(before))}
 		}
-		p.Outcome = Proven
-		p.Detail = fmt.Sprintf("all-reduce of %s at %s instead of %s GB/s with it", library, inDigits(after), inDigits(before))
-	default:
-		return Proof{}, false
 	}
-	return p, true
+	return nil
 }
 
 // armOf is the first arm, and one that did exactly what a remedy does: of several, one that works.

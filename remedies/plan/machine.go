@@ -45,16 +45,10 @@ func study(f *facts.Facts) *machine {
 	m.vendor = remedies.OneVendor(numbered(f))
 	ports := portsOf(f, m.ranks)
 	nodes := nodesOf(f)
-	var gpus, rdma, numa string // What is not known.
-	if f.GPUs == nil {
-		gpus = "the GPUs"
-	}
-	if f.NICs == nil {
-		rdma = "the RDMA devices"
-	}
-	if f.NUMA == nil {
-		numa = "the NUMA nodes"
-	}
+	// What is not known.
+	gpus := map[bool]string{true: "the GPUs"}[f.GPUs == nil]
+	rdma := map[bool]string{true: "the RDMA devices"}[f.NICs == nil]
+	numa := map[bool]string{true: "the NUMA nodes"}[f.NUMA == nil]
 	m.conditions = map[string]condition{
 		"nvidia":         {m.vendor == "nvidia", gpus},
 		"amd":            {m.vendor == "amd", gpus},
@@ -92,13 +86,12 @@ func (p *Plan) needed(m *machine, known *remedies.Set) {
 		}
 		switch {
 		case !applies:
-			continue
 		case lacks != "":
 			missing[lacks] = true
-			continue
-		}
-		for _, s := range m.settingsOf(need, known) {
-			p.add(s)
+		default:
+			for _, s := range m.settingsOf(need, known) {
+				p.add(s)
+			}
 		}
 	}
 	p.Unknown = slices.Sorted(maps.Keys(missing))

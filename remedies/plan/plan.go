@@ -189,14 +189,12 @@ func (p *Plan) advised(in Input) {
 		}
 		leads := remedies.LeadsOf(in.Advice, group)
 		fix, now := leads.Fix, leads.Now
+		until := ""
 		if fix != nil {
 			p.take(fix, "", group[0], &taken)
+			until = fix.Title
 		}
 		if now != nil && (fix == nil || !ofJob(fix)) {
-			until := ""
-			if fix != nil {
-				until = fix.Title
-			}
 			p.take(now, until, group[0], &taken)
 		}
 	}
@@ -232,11 +230,8 @@ func settingsOf(a remedies.Apply) []Setting {
 	for _, name := range slices.Sorted(maps.Keys(a.Environment)) {
 		all = append(all, Setting{Kind: Variable, Name: name, Value: a.Environment[name]})
 	}
-	for _, name := range a.Unset {
-		all = append(all, Setting{Kind: Unset, Name: name})
-	}
-	for _, e := range a.Edits {
-		if s := (Setting{Kind: Unset, Name: e.Variable()}); !slices.ContainsFunc(all, s.is) {
+	for _, name := range a.Removed() {
+		if s := (Setting{Kind: Unset, Name: name}); !slices.ContainsFunc(all, s.is) {
 			all = append(all, s)
 		}
 	}
