@@ -178,12 +178,9 @@ var tables = lines.FromYAML[table](tablesYAML)
 // leftOut reports whether a field is no difference between machines.
 func leftOut(id string) bool {
 	name := id[strings.LastIndexByte(id, '.'):]
-	for _, fields := range tables().Noise {
-		if slices.Contains(fields, id) || slices.Contains(fields, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(tables().Noise)), func(fields []string) bool {
+		return slices.Contains(fields, id) || slices.Contains(fields, name)
+	})
 }
 
 func kindOf(pattern string) Kind {

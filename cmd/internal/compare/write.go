@@ -55,9 +55,7 @@ func (d *Difference) doc(whole bool) lines.Doc {
 	doc := lines.Doc{
 		Title: "gpudoctor diff: " + strings.ToLower(strings.TrimSuffix(d.closing(), ".")), Head: []lines.Entry{{Lead: "A  ", Text: d.A.said()}, {Lead: "B  ", Text: d.B.said()}}, End: d.closing(), Rest: "--verbose or --format json",
 	}
-	for _, n := range d.Notes {
-		doc.Head = append(doc.Head, lines.Entry{Lead: "note: ", Text: n})
-	}
+	doc.Head = append(doc.Head, lines.Map(d.Notes, func(n string) lines.Entry { return lines.Entry{Lead: "note: ", Text: n} })...)
 	for _, items := range lines.Grouped(d.Items, Item.rank) {
 		title := headings[items[0].Kind]
 		switch {

@@ -47,11 +47,11 @@ func writeJUnit(b *bytes.Buffer, f *Fleet, s report.Style) {
 	}
 	for _, p := range f.Problems {
 		result := &junit.Result{Message: p.Reason, Type: "input"}
+		c := junit.Testcase{Skipped: result}
 		if p.Lost {
-			suite.Add("input", p.Source, junit.Testcase{Error: result})
-		} else {
-			suite.Add("input", p.Source, junit.Testcase{Skipped: result})
+			c = junit.Testcase{Error: result}
 		}
+		suite.Add("input", p.Source, c)
 	}
 	if len(f.Nodes)+len(f.Unreported) == 0 {
 		suite.Add("node", "any", junit.Testcase{Error: &junit.Result{Message: f.Headline(), Type: unreported}})

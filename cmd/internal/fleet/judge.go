@@ -88,21 +88,19 @@ type compared struct{ trait, hardware string }
 // traitsOf are the traits of all nodes, with the names of the nodes that have each value, but for one of most nodes.
 func traitsOf(nodes []*Node) []facts.FleetTrait {
 	values := map[compared]map[string][]string{}
-	add := func(n *Node, trait, value string) {
-		of := compared{trait: trait}
-		if rowOf(trait).LikeHardware {
-			of.hardware = n.Hardware
-		}
-		if values[of] == nil {
-			values[of] = map[string][]string{}
-		}
-		values[of][value] = append(values[of][value], n.Name)
-	}
 	for _, n := range nodes {
 		for trait, value := range n.Traits {
-			if !strings.HasPrefix(trait, partOfName) {
-				add(n, trait, value)
+			if strings.HasPrefix(trait, partOfName) {
+				continue
 			}
+			of := compared{trait: trait}
+			if rowOf(trait).LikeHardware {
+				of.hardware = n.Hardware
+			}
+			if values[of] == nil {
+				values[of] = map[string][]string{}
+			}
+			values[of][value] = append(values[of][value], n.Name)
 		}
 	}
 	var all []facts.FleetTrait

@@ -232,11 +232,9 @@ func numaName(id int) string { return fmt.Sprintf("NUMA node %d", id) }
 func (b *builder) attach(above *Node, address string) {
 	d := b.device(address)
 	n := &Node{Kind: NIC, Address: address, Name: "NIC", Detail: d.Driver}
-	for _, p := range b.facts.NICs.Ports() {
-		if p.Address == address {
-			n.Detail = cmp.Or(p.Device, d.Driver)
-			break
-		}
+	ports := b.facts.NICs.Ports()
+	if i := slices.IndexFunc(ports, func(p facts.RDMAPort) bool { return p.Address == address }); i >= 0 {
+		n.Detail = cmp.Or(ports[i].Device, d.Driver)
 	}
 	if name := b.names[address]; name != "" {
 		n.Kind, n.Name, n.Detail = GPU, name, b.model(address)
@@ -279,11 +277,9 @@ func (b *builder) descend(above, n *Node, port string) *Node {
 	if n.Kind != RootPort {
 		n.Up = b.link(n.Address, port, above)
 	}
-	for _, f := range b.faults {
-		if slices.Contains(f.Places, n.Address) && (!f.OnLink || n.Up == nil) {
-			n.Faults = append(n.Faults, f)
-		}
-	}
+	n.Faults = lines.Filter(b.faults, func(f Fault) bool {
+		return slices.Contains(f.Places, n.Address) && (!f.OnLink || n.Up == nil)
+	})
 	b.nodes[n.Address] = n
 	above.Below = append(above.Below, n)
 	return n
@@ -292,12 +288,9 @@ func (b *builder) descend(above, n *Node, port string) *Node {
 // link describes the way above a device, at a port of the switch above it or at the
 // root port itself; nil where nothing is known of it.
 func (b *builder) link(address, port string, above *Node) *Link {
-	l := &Link{Port: port}
-	for _, f := range b.faults {
-		if port != "" && slices.Contains(f.Places, port) || f.OnLink && slices.Contains(f.Places, address) {
-			l.Faults = append(l.Faults, f)
-		}
-	}
+	l := &Link{Port: port, Faults: lines.Filter(b.faults, func(f Fault) bool {
+		return port != "" && slices.Contains(f.Places, port) || f.OnLink && slices.Contains(f.Places, address)
+	})}
 	b.describe(l, b.pcie(address), b.pcie(cmp.Or(port, above.Address)))
 	if l.Speed == "" && l.Port == "" && len(l.Faults) == 0 {
 		return nil
@@ -351,11 +344,10 @@ func speedOf(speedGTs float64, width int) string {
 
 // rate writes a rate with at most two digits that matter below 100.
 func rate(gbps float64) string {
-	digits := 0
 	if gbps < 10 {
-		digits = 1
+		return fmt.Sprintf("%.1f GB/s", gbps)
 	}
-	return fmt.Sprintf("%.*f GB/s", digits, gbps)
+	return fmt.Sprintf("%.0f GB/s", gbps)
 }
 
 // model is the model of a GPU; where all have the same, which is said elsewhere, its memory.
