@@ -136,10 +136,8 @@ func joined(f *facts.Facts) []string {
 	case linked > 0:
 		return []string{fmt.Sprintf("%s between %d of %d pairs", name, linked, len(pairs))}
 	}
-	if f.Links.VirtualTopology != nil && *f.Links.VirtualTopology {
-		return []string{pcieLink(f), "PCIe paths hidden"}
-	}
-	return []string{pcieLink(f)}
+	isHidden := f.Links.VirtualTopology != nil && *f.Links.VirtualTopology
+	return []string{pcieLink(f), map[bool]string{true: "PCIe paths hidden"}[isHidden]}
 }
 
 // pcieLink is the least of the GPUs' links at their best: "PCIe 5.0 x16".

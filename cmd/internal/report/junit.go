@@ -84,9 +84,6 @@ func writeJUnit(b *bytes.Buffer, r *ciReport) {
 }
 
 func (r *ciReport) where(i issue) string {
-	at := i.place.shown()
-	if i.place.line > 0 {
-		at = fmt.Sprintf("%s:%d", at, i.place.line)
-	}
+	at := lineAt(i.place.shown(), i.place.line)
 	return i.Title + " (" + i.Rule + ", " + string(i.Confidence) + ")\n" + at + "\n" + i.text()
 }

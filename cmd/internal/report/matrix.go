@@ -216,34 +216,27 @@ var marks = []mark{
 
 // cellOf is a transfer's rate or time, or a mark.
 func cellOf(o probe.Outcome, t *probe.Transfer) string {
-	mark := ""
-	for _, m := range marks {
-		if m.outcome == o {
-			mark = m.mark
-		}
+	text := ""
+	if i := slices.IndexFunc(marks, func(m mark) bool { return m.outcome == o }); i >= 0 {
+		text = marks[i].mark
 	}
 	switch {
 	case t == nil:
-		return cmp.Or(mark, "?")
+		return cmp.Or(text, "?")
 	case o != probe.OK && o != probe.Slow:
-		return mark
+		return text
 	case t.GBps != nil:
-		return lines.Rate(*t.GBps) + mark
+		return lines.Rate(*t.GBps) + text
 	case t.Microseconds != nil:
-		return lines.Microseconds(*t.Microseconds) + mark
+		return lines.Microseconds(*t.Microseconds) + text
 	}
 	return string(o)
 }
 
 // explain writes the legend of the marks that are in the table.
 func (m *matrix) explain() {
-	var words []string
-	for _, e := range marks {
-		if m.any(func(c cell) bool { return c.Outcome == e.outcome }) {
-			words = append(words, e.mark+" "+e.means)
-		}
-	}
-	m.Legend = strings.Join(words, ", ")
+	used := lines.Filter(marks, func(e mark) bool { return m.any(func(c cell) bool { return c.Outcome == e.outcome }) })
+	m.Legend = strings.Join(lines.Map(used, func(e mark) string { return e.mark + " " + e.means }), ", ")
 }
 
 func (m *matrix) column() (width int) {

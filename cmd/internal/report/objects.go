@@ -99,10 +99,8 @@ func (d *Document) listedObjects(all bool, most int) *objectList {
 
 // Severity is the worst of what was found about an object; medium if it was not judged in full.
 func (o JudgedObject) Severity() rules.Severity {
-	for i, n := range o.Counts.list() {
-		if n > 0 {
-			return severities[i]
-		}
+	if i := slices.IndexFunc(o.Counts.list(), func(n int) bool { return n > 0 }); i >= 0 {
+		return severities[i]
 	}
 	return map[bool]rules.Severity{true: rules.Medium}[o.State == Inconclusive]
 }

@@ -71,9 +71,8 @@ func writePrometheus(b *bytes.Buffer, r *ciReport) {
 }
 
 func countAlike(put func(value float64, labels ...string), all []issue) {
-	type labels struct{ rule, severity, confidence, subject string }
-	for _, alike := range lines.Grouped(all, func(i issue) labels {
-		return labels{i.Rule, string(i.Severity), string(i.Confidence), i.Subject}
+	for _, alike := range lines.Grouped(all, func(i issue) [4]string {
+		return [...]string{i.Rule, string(i.Severity), string(i.Confidence), i.Subject}
 	}) {
 		i := alike[0]
 		put(float64(len(alike)), "rule", i.Rule, "severity", string(i.Severity), "confidence", string(i.Confidence), "subject", i.Subject)

@@ -96,7 +96,7 @@ func (v *Verdict) shortly() string { return lines.First(v.Missing, maxReasons, "
 
 // judge computes the verdict, once, from all that the report holds.
 func (d *Document) judge(lacks []rules.Missing) Verdict {
-	v := Verdict{Counts: count(d.Findings), Waived: len(d.Waived)}
+	v := Verdict{State: Healthy, Counts: count(d.Findings), Waived: len(d.Waived)}
 	for _, f := range d.Findings {
 		if atLeast(worst(f), rules.Medium) {
 			v.Reasons = append(v.Reasons, Reason{Code: ReasonFinding, Text: f.Rule + ": " + f.About()})
@@ -107,17 +107,15 @@ func (d *Document) judge(lacks []rules.Missing) Verdict {
 			v.Reasons = append(v.Reasons, Reason{Code: ReasonWaived, Text: fmt.Sprintf("%s: %s (waived until %s)", w.Finding.Rule, w.Finding.About(), w.Waiver.Expires)})
 		}
 	}
-	grave := len(v.Reasons) > 0
-	v.Reasons = append(v.Reasons, d.unexamined(lacks)...)
-	v.Missing = lines.Map(v.gaps(), func(r Reason) string { return r.Text })
+	gaps := d.unexamined(lacks)
 	switch {
-	case grave:
-		v.State = Findings
 	case len(v.Reasons) > 0:
+		v.State = Findings
+	case len(gaps) > 0:
 		v.State = Inconclusive
-	default:
-		v.State = Healthy
 	}
+	v.Reasons = append(v.Reasons, gaps...)
+	v.Missing = lines.Map(gaps, func(r Reason) string { return r.Text })
 	v.ExitCode, v.Reason = d.exitCode(&v)
 	return v
 }
@@ -424,10 +422,8 @@ func (d *Document) unseen() string { return d.why("gpus", "devices", "") }
 
 // unknown is what the facts say of the lack of a fact, or of a section; nil where they say nothing.
 func (d *Document) unknown(section, fact string) *facts.Unknown {
-	for i, u := range d.Unknown {
-		if u.Section == section && u.Fact == fact {
-			return &d.Unknown[i]
-		}
+	if i := slices.IndexFunc(d.Unknown, func(u facts.Unknown) bool { return u.Section == section && u.Fact == fact }); i >= 0 {
+		return &d.Unknown[i]
 	}
 	return nil
 }

@@ -381,10 +381,8 @@ func (f finding) keeps(a *remedies.Advice, all []remedies.Withheld) bool {
 
 func withheldInWords(w remedies.Withheld) string {
 	switch {
-	case w.Reason == remedies.InForce && w.Where != nil && w.MeasuredCost != "":
-		return fmt.Sprintf("%s is already set (%s); %s", w.Setting, w.Where, w.MeasuredCost)
 	case w.Reason == remedies.InForce && w.Where != nil:
-		return fmt.Sprintf("%s is already set (%s)", w.Setting, w.Where)
+		return fmt.Sprintf("%s is already set (%s)", w.Setting, w.Where) + behind("; ", w.MeasuredCost)
 	case w.Reason == remedies.InForce:
 		return w.Setting + " is already in effect"
 	case w.By != nil:

@@ -230,10 +230,9 @@ func unread(in Input, area rules.Area) (why, nothing string) {
 	case area == rules.AreaNetwork && (noRDMA(f.Container) || f.PCI != nil && !f.PCI.Partial && nics(f.PCI) == 0):
 		return "", "no RDMA device is available"
 	}
-	for _, u := range f.Unknown {
-		if u.Section == areas[area].section && u.Fact == "" {
-			return u.Reason, ""
-		}
+	ofAll := func(u facts.Unknown) bool { return u.Section == areas[area].section && u.Fact == "" }
+	if i := slices.IndexFunc(f.Unknown, ofAll); i >= 0 {
+		return f.Unknown[i].Reason, ""
 	}
 	switch {
 	case in.TextsOnly || area == rules.AreaJob:
