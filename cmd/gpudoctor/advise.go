@@ -53,7 +53,7 @@ func advise(c *cli.Context) error {
 	perm := stdio.Shared
 	if target, ok := emit.Named(c.String("for")); ok {
 		b.WriteString(target.Write(needs, file))
-		if target.Executable() {
+		if target.Executable {
 			perm |= 0o111
 		}
 	} else if c.String(formatFlag.Name) == "json" {
@@ -75,7 +75,7 @@ func advise(c *cli.Context) error {
 
 // readAdvise reads what is examined, and the file that is written; empty for standard output.
 func readAdvise(c *cli.Context) (r request, file string, err error) {
-	if c.IsSet("for") && formatIn(c) != emit.Formats()[0] {
+	if c.IsSet("for") && formatIn(c) != report.TransferFormats[0] {
 		return r, "", complaint.Hinted(errors.New("--for and --format exclude each other"), "--format json writes the settings for programs, --for a file for a launcher")
 	}
 	if r, err = readJudging(c, rules.Training); err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/cmd/internal/compare"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
-	"github.com/gpudoctor/gpudoctor/cmd/internal/emit"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/fleet"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -99,8 +98,6 @@ func formatsOf(c *cli.Command) []string {
 		return report.FormatNames()
 	case c.Name == diffName:
 		return compare.Formats()
-	case c.Name == "advise":
-		return emit.Formats()
 	}
 	return report.TransferFormats
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/remedies"
 	"github.com/gpudoctor/gpudoctor/rules"
@@ -34,12 +35,8 @@ func versionCommand() *cli.Command {
 	}
 }
 
-// printVersion writes the version and what the program was built from.
 func printVersion(w io.Writer) error {
-	commit := revision()
-	if commit != "" {
-		commit = "commit " + commit + ", "
-	}
+	commit := lines.After(lines.Behind("commit ", revision()), ", ")
 	_, err := fmt.Fprintf(w, "gpudoctor %s (%srules %s, %s %s/%s)\n", version, commit, rulesDigest(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }

@@ -178,11 +178,8 @@ func (i Item) finding() string {
 
 // String is the finding in one line.
 func (s Said) String() string {
-	said := fmt.Sprintf("%s %s %s: %s", s.Severity, s.Rule, s.Subject, s.Message)
-	if s.Under != "" {
-		said += " (consequence of " + s.Under + ")"
-	}
-	return said
+	under := lines.After(lines.Behind(" (consequence of ", s.Under), ")")
+	return fmt.Sprintf("%s %s %s: %s", s.Severity, s.Rule, s.Subject, s.Message) + under
 }
 
 func (i Item) note(v any) string {

@@ -21,16 +21,13 @@ import (
 
 // Target is a form in which a plan is written.
 type Target struct {
-	Name      string      // What --for takes.
-	Usage     string      // What is written, for lists.
-	script    bool        // It is a program for a shell.
-	container bool        // It starts a container in which the job runs.
-	sets      []plan.Kind // The kinds of settings that it can write.
-	bare      string      // The character that its comments must not contain.
+	Name       string      // What --for takes.
+	Usage      string      // What is written, for lists.
+	Executable bool        // It is a program for a shell.
+	container  bool        // It starts a container in which the job runs.
+	sets       []plan.Kind // The kinds of settings that it can write.
+	bare       string      // The character that its comments must not contain.
 }
-
-// Executable reports whether what is written is a program.
-func (t *Target) Executable() bool { return t.script }
 
 // The kinds that several targets set.
 var (
@@ -45,26 +42,23 @@ var (
 // Targets are all forms, those that start a program first.
 func Targets() []Target {
 	return []Target{
-		{Name: "torchrun", Usage: "a script that starts torchrun", script: true, sets: ofRanks},
-		{Name: "vllm", Usage: "a script that starts vllm serve", script: true, sets: ofRanks},
-		{Name: "sglang", Usage: "a script that starts SGLang's server", script: true, sets: ofRanks},
-		{Name: "deepspeed", Usage: "a script that starts deepspeed", script: true, sets: ofRanks},
-		{Name: "mpi", Usage: "a script that starts Open MPI's mpirun", script: true, sets: ofRanks},
-		{Name: "slurm", Usage: "a batch script for sbatch", script: true, sets: ofRanks},
-		{Name: "docker", Usage: "a script that starts docker run", script: true, container: true, sets: ofContainer},
+		{Name: "torchrun", Usage: "a script that starts torchrun", Executable: true, sets: ofRanks},
+		{Name: "vllm", Usage: "a script that starts vllm serve", Executable: true, sets: ofRanks},
+		{Name: "sglang", Usage: "a script that starts SGLang's server", Executable: true, sets: ofRanks},
+		{Name: "deepspeed", Usage: "a script that starts deepspeed", Executable: true, sets: ofRanks},
+		{Name: "mpi", Usage: "a script that starts Open MPI's mpirun", Executable: true, sets: ofRanks},
+		{Name: "slurm", Usage: "a batch script for sbatch", Executable: true, sets: ofRanks},
+		{Name: "docker", Usage: "a script that starts docker run", Executable: true, container: true, sets: ofContainer},
 		{Name: "compose", Usage: "a Compose file", container: true, sets: ofContainer},
 		{Name: "kubernetes", Usage: "a pod", container: true, sets: ofPod},
 		{Name: "nccl.conf", Usage: "NCCL's configuration file", sets: []plan.Kind{plan.Variable}, bare: "="},
-		{Name: "env", Usage: "variables for a shell to read", script: true, sets: []plan.Kind{plan.Variable, plan.Unset}},
-		{Name: "grub", Usage: "kernel parameters for GRUB", script: true, sets: []plan.Kind{plan.KernelParameter}},
+		{Name: "env", Usage: "variables for a shell to read", Executable: true, sets: []plan.Kind{plan.Variable, plan.Unset}},
+		{Name: "grub", Usage: "kernel parameters for GRUB", Executable: true, sets: []plan.Kind{plan.KernelParameter}},
 		{Name: "systemd", Usage: "a drop-in for the unit of a service", sets: []plan.Kind{plan.Variable, plan.Unset, plan.Limit}},
 		{Name: "sysctl", Usage: "kernel settings for /etc/sysctl.d", sets: []plan.Kind{plan.Sysctl}},
 		{Name: "modprobe", Usage: "module options for /etc/modprobe.d", sets: []plan.Kind{plan.ModuleOption}},
 	}
 }
-
-// Formats are the formats in which a plan is written as such, the default first.
-func Formats() []string { return []string{"text", "json"} }
 
 // Names are the names of all targets.
 func Names() []string { return lines.Map(Targets(), func(t Target) string { return t.Name }) }
@@ -203,12 +197,8 @@ func why(s plan.Setting) string {
 	if s.Proof != nil && s.Proof.Outcome == "proven" {
 		said += " Proven here: " + s.Proof.Detail + "."
 	}
-	if s.Until != "" {
-		said += " A workaround, until this is done: " + s.Until + "."
-	}
-	if s.Caution != "" {
-		said += " Caution: " + strings.TrimSuffix(s.Caution, ".") + "."
-	}
+	said += lines.After(lines.Behind(" A workaround, until this is done: ", s.Until), ".")
+	said += lines.After(lines.Behind(" Caution: ", strings.TrimSuffix(s.Caution, ".")), ".")
 	if s.Remedy != "" && len(s.Cures) > 0 {
 		said += " (gpudoctor explain " + s.Remedy + ")"
 	}
@@ -249,7 +239,7 @@ func (f *file) elsewhere() (text string) {
 	return text
 }
 
-func (f *file) starts() bool { return f.script && f.Name != "env" && f.Name != "grub" }
+func (f *file) starts() bool { return f.Executable && f.Name != "env" && f.Name != "grub" }
 
 // kinds are, of each kind of setting, the target that sets it by itself, how people write it, and how docker run takes
 // it; empty where nothing does. {n} is the name, {v} the value.
@@ -287,12 +277,7 @@ func Words(s plan.Setting) string {
 }
 
 // parameter is a parameter of the kernel as the kernel command line has it.
-func parameter(s plan.Setting) string {
-	if s.Value == "" {
-		return s.Name
-	}
-	return s.Name + "=" + s.Value
-}
+func parameter(s plan.Setting) string { return s.Name + lines.Behind("=", s.Value) }
 
 // flag is a setting as docker run takes it; empty where it does not.
 func flag(s plan.Setting) string {

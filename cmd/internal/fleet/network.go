@@ -73,11 +73,8 @@ func networkHead(r *nodes.Report) string {
 		outcomes[string(p.Outcome)]++
 	}
 	pairs := strings.Join(lines.Map(slices.Sorted(maps.Keys(outcomes)), func(o string) string { return fmt.Sprintf("%d %s", outcomes[o], o) }), ", ")
-	if pairs != "" {
-		pairs = "pairs: " + pairs
-	}
 	head := fmt.Sprintf("%s (%s), %d well by themselves, with %s", lines.Count(len(r.Nodes), "node"), r.Engine, fit, lines.Count(gpus, "GPU"))
-	return lines.Joined("; ", head, pairs, r.Reason)
+	return lines.Joined("; ", head, lines.Behind("pairs: ", pairs), r.Reason)
 }
 
 func told(r nodes.Run) string {

@@ -63,7 +63,7 @@ func comparedInWords(group []Compared, advised bool) string {
 	}
 	s := fmt.Sprintf("%s (%s, %s), %s", f.Title, f.Rule, f.Severity, subject)
 	if advised {
-		s += behind("; advised was ", strings.Join(f.Advised, ", "))
+		s += lines.Behind("; advised was ", strings.Join(f.Advised, ", "))
 	}
-	return s + behind(": ", f.Reason)
+	return s + lines.Behind(": ", f.Reason)
 }

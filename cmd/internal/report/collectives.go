@@ -114,7 +114,7 @@ func TransfersExitCode(d *Document) int {
 	return 0
 }
 
-// TransferFormats are the names of the formats in which transfers or collectives alone are written, the default first.
+// TransferFormats are the names of the formats in which transfers, collectives or settings alone are written, the default first.
 var TransferFormats = []string{"text", "json"}
 
 // WriteTransfers writes what became of the transfers, and nothing else; as JSON the probe's own report.

@@ -99,9 +99,9 @@ func summarize(f *facts.Facts, h Host) []string {
 		if len(h.GPUs) > 1 && f.Links != nil {
 			parts = append(parts, joined(f)...)
 		}
-		parts = append(parts, behind("driver ", h.Driver))
+		parts = append(parts, lines.Behind("driver ", h.Driver))
 	} else {
-		parts = []string{map[bool]string{true: "no GPU", false: "GPUs not known"}[h.looked], h.CPU, h.Distribution, behind("kernel ", h.Kernel)}
+		parts = []string{map[bool]string{true: "no GPU", false: "GPUs not known"}[h.looked], h.CPU, h.Distribution, lines.Behind("kernel ", h.Kernel)}
 	}
 	if v := f.Host; v != nil && v.Virtualization != nil && v.Virtualization.Guest {
 		parts = append(parts, "virtual machine")
@@ -111,7 +111,7 @@ func summarize(f *facts.Facts, h Host) []string {
 	case "other":
 		parts = append(parts, "container")
 	default:
-		parts = append(parts, after(h.Container, " container"))
+		parts = append(parts, lines.After(h.Container, " container"))
 	}
 	return lines.NonEmpty(parts...)
 }
@@ -132,7 +132,7 @@ func joined(f *facts.Facts) []string {
 	}
 	switch {
 	case linked == len(pairs):
-		return []string{name + " all to all" + after(behind(" (", map[bool]string{true: lines.Count(least, "link")}[least > 0]), ")")}
+		return []string{name + " all to all" + lines.After(lines.Behind(" (", map[bool]string{true: lines.Count(least, "link")}[least > 0]), ")")}
 	case linked > 0:
 		return []string{fmt.Sprintf("%s between %d of %d pairs", name, linked, len(pairs))}
 	}

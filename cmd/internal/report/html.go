@@ -96,7 +96,7 @@ func (v *view) Examined() []pageList {
 	notApplicable := lines.Map(slices.Sorted(maps.Keys(v.NotApplicable)), func(id string) pair { return pair{id, v.NotApplicable[id]} })
 	set := lines.Map(v.Settings, func(s settings.Setting) pair { return pair{s.Place(), s.Key + ": " + strings.Join(s.Values, ", ")} })
 	notRead := lines.Map(v.Unknown, func(u facts.Unknown) pair {
-		return pair{strings.TrimSuffix(u.Section+"."+u.Fact, "."), u.Reason + after(behind(" (", u.Hint), ")")}
+		return pair{strings.TrimSuffix(u.Section+"."+u.Fact, "."), u.Reason + lines.After(lines.Behind(" (", u.Hint), ")")}
 	})
 	notJudged := lines.Map(v.Skipped, func(s Skipped) pair { return pair{s.Rule, strings.Join(s.Missing, "; ")} })
 	all := []pageList{

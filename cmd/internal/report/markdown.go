@@ -137,7 +137,7 @@ func (m *markdown) actions() (cause, now, next string) {
 	}
 	f := &m.Found[0]
 	cause = fmt.Sprintf("%s (%s, %s)", short(f.Title), lines.Code(f.Rule), f.Certainty())
-	recheck := after(f.Fresh, ", ") + lines.Code(f.Check)
+	recheck := lines.After(f.Fresh, ", ") + lines.Code(f.Check)
 	if m.Grave > 1 {
 		cause += fmt.Sprintf("; %d more below", m.Grave-1)
 		recheck += ", then continue with finding 2"
@@ -150,7 +150,7 @@ func (m *markdown) actions() (cause, now, next string) {
 	case len(lead) == 1:
 		return cause, m.brief(&lead[0]), recheck
 	case len(f.Steps()) > 0:
-		return cause, prose(lines.Cut(maxSummary, f.Steps()[0].Look)) + behind(": ", lines.Code(f.Steps()[0].Command)), recheck
+		return cause, prose(lines.Cut(maxSummary, f.Steps()[0].Look)) + lines.Behind(": ", lines.Code(f.Steps()[0].Command)), recheck
 	case len(m.Wanted) > 0 && m.Open():
 		return cause, "send " + inline(m.Wanted[0].Send), recheck
 	}
@@ -180,7 +180,7 @@ func (m *markdown) brief(r *remedy) string {
 	said := prose(r.Title)
 	if len(r.Blocks) > 0 {
 		if b := r.Blocks[0]; len(b.Lines) <= 2 && (b.Language == "sh" || b.Language == "text") {
-			said += ": " + after(b.Where, " ") + m.codes(b.Lines)
+			said += ": " + lines.After(b.Where, " ") + m.codes(b.Lines)
 		}
 	}
 	return said + " (" + inline(r.Effort) + ")"

@@ -103,7 +103,7 @@ func testMatrices(d *Document) []matrix {
 		ways, of := t.byWay(d.Transfers)
 		for _, way := range ways {
 			m := t.matrix(d, of[way])
-			m.Title = t.id + behind(" by ", way) + ", " + t.unit
+			m.Title = t.id + lines.Behind(" by ", way) + ", " + t.unit
 			if t.unit != "" && m.measured() {
 				all = append(all, m)
 			}

@@ -82,7 +82,7 @@ func (all paths) odd() []string {
 	slices.SortStableFunc(some, func(a, b path) int { return badness[b.outcome] - badness[a.outcome] })
 	return lines.Map(some, func(p path) string {
 		own := paths{p}
-		return p.source + " -> " + p.destination + ": " + string(p.outcome) + inTests(own) + behind(", ", speed(own.deciding()))
+		return p.source + " -> " + p.destination + ": " + string(p.outcome) + inTests(own) + lines.Behind(", ", speed(own.deciding()))
 	})
 }
 
@@ -212,8 +212,8 @@ func noGPU(d *Document) (status, string) {
 
 // stopped says what stopped the probe: in which stage, on which GPU, and why.
 func stopped(t *probe.Report, all paths) (status, string) {
-	where := behind(" in the stage ", t.Stage) + behind(" on GPU ", t.GPU)
-	reason := behind(": ", reasonOfCall(t.Call, t.Reason, t.ErrorName))
+	where := lines.Behind(" in the stage ", t.Stage) + lines.Behind(" on GPU ", t.GPU)
+	reason := lines.Behind(": ", reasonOfCall(t.Call, t.Reason, t.ErrorName))
 	if t.Left {
 		reason += "; the process that called it cannot be killed"
 	}
@@ -260,7 +260,7 @@ func pathsLine(all paths) (status, string) {
 	say(probe.Slow, statusSlow, "are", "is", func(slow paths) string {
 		return " slower than the links allow: " + speed(slow.deciding()) + inTests(slow)
 	})
-	say(probe.OK, statusOK, "carry", "carries", func(good paths) string { return " data correctly" + behind(", ", speed(good.deciding())) })
+	say(probe.OK, statusOK, "carry", "carries", func(good paths) string { return " data correctly" + lines.Behind(", ", speed(good.deciding())) })
 	slow, good := all.with(probe.Slow), all.with(probe.OK)
 	if v := speed(good.deciding()); v != "" && len(slow) > 0 && len(slow)+len(good) == len(all) { // The slow ones also carry correct data.
 		said[len(said)-1] = "the others reach " + v + "; all data is correct"
@@ -277,13 +277,13 @@ func pathsLine(all paths) (status, string) {
 func inTests(bad paths) string {
 	tests := lines.Unique(lines.Map(bad.deciding(), func(t *probe.Transfer) string { return t.Test }))
 	others := lines.Filter(tests, func(test string) bool { return test != probe.TestCopy })
-	return after(behind(" (", strings.Join(others, ", ")), ")")
+	return lines.After(lines.Behind(" (", strings.Join(others, ", ")), ")")
 }
 
 // errorsOf names the driver's errors, each once.
 func errorsOf(bad paths) string {
 	names := lines.Map(bad.deciding(), func(t *probe.Transfer) string { return cmp.Or(t.ErrorName, t.Reason) })
-	return behind(": ", lines.Joined(", ", lines.Unique(names)...)) + inTests(bad)
+	return lines.Behind(": ", lines.Joined(", ", lines.Unique(names)...)) + inTests(bad)
 }
 
 func figures(d *Document) []string {
@@ -296,14 +296,14 @@ func figures(d *Document) []string {
 		var figures, bases []string
 		tried := false
 		for _, way := range ways {
-			figures = append(figures, figure(of[way])+behind(" by ", way))
+			figures = append(figures, figure(of[way])+lines.Behind(" by ", way))
 			for _, x := range of[way] {
 				bases = append(bases, x.Basis)
 				tried = tried || x.Outcome != probe.Unknown
 			}
 		}
 		if tried { // The line above says what was not tried at all.
-			parts = append(parts, t.name+" "+strings.Join(figures, ", ")+behind(" over a ", affinity.Uplink(bases)))
+			parts = append(parts, t.name+" "+strings.Join(figures, ", ")+lines.Behind(" over a ", affinity.Uplink(bases)))
 		}
 	}
 	if why := d.Transfers.SMTests; why != "" {
@@ -402,5 +402,5 @@ func reasonOfCall(call, reason, errorName string) string {
 	if call != "" || reason == "" {
 		return cmp.Or(reason, errorName)
 	}
-	return reason + after(behind(" (", errorName), ")")
+	return reason + lines.After(lines.Behind(" (", errorName), ")")
 }

@@ -21,7 +21,7 @@ func Metric(b *bytes.Buffer, name, help string) func(value float64, labels ...st
 		for i := 0; i < len(labels); i += 2 {
 			pairs = append(pairs, labels[i]+`="`+labelEscaper.Replace(labels[i+1])+`"`)
 		}
-		fmt.Fprintf(b, "%s%s %s\n", name, after(behind("{", strings.Join(pairs, ",")), "}"), strconv.FormatFloat(value, 'f', -1, 64))
+		fmt.Fprintf(b, "%s%s %s\n", name, lines.After(lines.Behind("{", strings.Join(pairs, ",")), "}"), strconv.FormatFloat(value, 'f', -1, 64))
 	}
 }
 

@@ -80,7 +80,7 @@ func who(all []facts.Member) string {
 	if len(all) > 1 {
 		return name
 	}
-	name += behind(" on ", all[0].Host)
+	name += lines.Behind(" on ", all[0].Host)
 	if pid := all[0].PID; pid != 0 {
 		name += fmt.Sprintf(" (process %d)", pid)
 	}

@@ -83,7 +83,7 @@ func (t *text) functions() template.FuncMap {
 		"label": func(s string) string { return paint("green", lines.Pad(s, labelWidth)) },
 		"blank": func(s any) string { return strings.Repeat(" ", utf8.RuneCountInString(fmt.Sprint(s))) },
 		"entry": func(label any, said, remark string) string {
-			return paint(label, lines.Pad(fmt.Sprint(label), 6)) + "\t" + said + after(behind(" (", remark), ")")
+			return paint(label, lines.Pad(fmt.Sprint(label), 6)) + "\t" + said + lines.After(lines.Behind(" (", remark), ")")
 		},
 		"in":    t.in,
 		"first": func(list any, most int) any { return firstItems(list, bound(most)) },
@@ -240,7 +240,7 @@ func (t *text) conclusion() string {
 	case v.has(ReasonNoGPU):
 		gaps = ""
 	}
-	return upper(d.state()) + behind(": ", gaps) + d.besides() + "."
+	return upper(d.state()) + lines.Behind(": ", gaps) + d.besides() + "."
 }
 
 // judged counts the rules by what became of them, and names those at fault that the conclusion does not.
@@ -250,11 +250,11 @@ func (t *text) judged() string {
 	})
 	faults := lines.Map(faulty, func(s Skipped) string { return notJudged(s).Text })
 	more := map[bool]string{true: " (--verbose)"}[len(t.v.Skipped) > 0 && !t.style.Verbose]
-	return "Rules: " + t.v.rulesInNumbers() + behind("; ", lines.First(faults, maxReasons, "; ")) + more + "."
+	return "Rules: " + t.v.rulesInNumbers() + lines.Behind("; ", lines.First(faults, maxReasons, "; ")) + more + "."
 }
 
 // besides counts the findings that do not decide the verdict; empty if there are none.
-func (d *Document) besides() string { return behind("; ", d.Verdict.Tally()) }
+func (d *Document) besides() string { return lines.Behind("; ", d.Verdict.Tally()) }
 
 // Hint is what would make known most of what is not.
 func (d *Document) Hint() string {
@@ -371,22 +371,6 @@ func sentence(s string) string {
 func bare(s string) string { return strings.TrimSuffix(s, ".") }
 
 func number(i int) int { return i + 1 }
-
-// after is a lead with what separates it from what it leads to; nothing if it is empty.
-func after(lead, separator string) string {
-	if lead == "" {
-		return ""
-	}
-	return lead + separator
-}
-
-// behind is a text with what separates it from what stands before it; nothing if it is empty.
-func behind(separator, text string) string {
-	if text == "" {
-		return ""
-	}
-	return separator + text
-}
 
 type pair struct{ Name, Text string }
 

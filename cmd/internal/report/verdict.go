@@ -395,7 +395,7 @@ func (d *Document) untriedPaths() []Reason {
 		return p.plain == nil && d.in.Probed || p.plain != nil && !d.excused(p.plain)
 	})
 	why := fmt.Sprintf("%d of %s could not be judged", len(unknown), lines.Count(len(all), "peer path"))
-	return []Reason{untried(excused, "transfers", why+behind(": ", gapsInWords(gaps(d, unknown))))}
+	return []Reason{untried(excused, "transfers", why+lines.Behind(": ", gapsInWords(gaps(d, unknown))))}
 }
 
 // untriedTests are the tests beyond the plain copy of which nothing is known.

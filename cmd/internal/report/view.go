@@ -147,7 +147,7 @@ func (v *viewer) finding(f finding) finding {
 		switch a := &v.d.Advice[i]; {
 		case !slices.ContainsFunc(a.Cures, f.has), f.keeps(a, v.d.Withheld):
 		case labels[a] == "":
-			what := a.Title + " (" + remedies.Effort(a.Needs, a.Lasts) + ")" + behind("; ", apply.Proof(a.Proof))
+			what := a.Title + " (" + remedies.Effort(a.Needs, a.Lasts) + ")" + lines.Behind("; ", apply.Proof(a.Proof))
 			f.More = append(f.More, pair{a.Remedy, what})
 		default:
 			f.Remedies = append(f.Remedies, v.remedy(a, labels[a]))
@@ -336,7 +336,7 @@ func (f finding) Effects() []finding {
 
 // inFavour says what speaks for a cause and against it, and what decides.
 func inFavour(c rules.Candidate, prose, code func(string) string) string {
-	said := prose(c.For + behind("; but ", c.Against))
+	said := prose(c.For + lines.Behind("; but ", c.Against))
 	switch {
 	case c.Command != "":
 		said += ". To check: " + code(c.Command) + " (if it is the cause, " + prose(c.Shows) + ")"
@@ -382,7 +382,7 @@ func (f finding) keeps(a *remedies.Advice, all []remedies.Withheld) bool {
 func withheldInWords(w remedies.Withheld) string {
 	switch {
 	case w.Reason == remedies.InForce && w.Where != nil:
-		return fmt.Sprintf("%s is already set (%s)", w.Setting, w.Where) + behind("; ", w.MeasuredCost)
+		return fmt.Sprintf("%s is already set (%s)", w.Setting, w.Where) + lines.Behind("; ", w.MeasuredCost)
 	case w.Reason == remedies.InForce:
 		return w.Setting + " is already in effect"
 	case w.By != nil:

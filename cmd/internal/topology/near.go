@@ -2,7 +2,6 @@ package topology
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
@@ -16,13 +15,7 @@ type Near struct {
 
 // String says it in one line: "NIC mlx5_0 (PIX, 63 GB/s), CPUs 0-31".
 func (n Near) String() string {
-	var parts []string
-	for _, p := range []struct{ kind, said string }{{"NIC", n.NICs}, {"NVMe", n.Drives}, {"CPUs", n.CPUs}} {
-		if p.said != "" {
-			parts = append(parts, p.kind+" "+p.said)
-		}
-	}
-	return strings.Join(parts, ", ")
+	return lines.Joined(", ", lines.Behind("NIC ", n.NICs), lines.Behind("NVMe ", n.Drives), lines.Behind("CPUs ", n.CPUs))
 }
 
 // nearby fills in what is near each GPU. Where the paths are hidden there is nothing to say.

@@ -211,10 +211,7 @@ func (b *builder) drawNUMA(root *Node, leaves []string) {
 	byID := map[int]*Node{}
 	for _, address := range leaves {
 		if id := affinity.NodeOf(b.facts, address); id != nil {
-			byID[*id] = &Node{Kind: NUMANode, Name: numaName(*id)}
-			if cpus := affinity.CPUsOf(b.facts, address); cpus != "" {
-				byID[*id].Detail = "CPUs " + cpus
-			}
+			byID[*id] = &Node{Kind: NUMANode, Name: numaName(*id), Detail: lines.Behind("CPUs ", affinity.CPUsOf(b.facts, address))}
 		}
 	}
 	if len(byID) < 2 && (b.facts.NUMA == nil || len(b.facts.NUMA.Nodes) < 2) {

@@ -169,10 +169,7 @@ func Lines(a remedies.Apply) []string {
 	}
 	var said []string
 	for _, i := range all {
-		where := ""
-		if i.Where != "" {
-			where = i.Where + ": "
-		}
+		where := lines.After(i.Where, ": ")
 		for _, l := range i.Lines {
 			said = append(said, where+l)
 			if i.Language == "yaml" {

@@ -91,6 +91,22 @@ func Joined(separator string, texts ...string) string {
 	return strings.Join(NonEmpty(texts...), separator)
 }
 
+// After is a lead with what separates it from what it leads to; nothing if it is empty.
+func After(lead, separator string) string {
+	if lead == "" {
+		return ""
+	}
+	return lead + separator
+}
+
+// Behind is a text with what separates it from what stands before it; nothing if it is empty.
+func Behind(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
+}
+
 // Count counts things in words: "1 test", "2 tests".
 func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, english.PluralWord(n, thing, ""))
