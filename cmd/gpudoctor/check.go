@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/cmd/internal/complaint"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
+	"github.com/gpudoctor/gpudoctor/cmd/internal/stdio"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/units"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -160,7 +162,10 @@ func runRequest(c *cli.Context, r request) error {
 	if slices.ContainsFunc(all, func(o output) bool { return o.format.Name == "json" }) && r.profile == rules.Training {
 		d.AddTraits()
 	}
-	if err := writeReport(c.Context, all, redact.shown(d), s, c.App.Writer); err != nil {
+	shown := redact.shown(d)
+	if err := writeOutputs(c.Context, all, s, c.App.Writer, func(w io.Writer, o output, s report.Style) error {
+		return o.format.Write(w, shown(o.file != "" || stdio.IsFile(c.App.Writer)), s)
+	}); err != nil {
 		return err
 	}
 	if !s.Quiet {
@@ -168,10 +173,7 @@ func runRequest(c *cli.Context, r request) error {
 			return err
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return verdict(d.Verdict.ExitCode)
+	return cmp.Or(err, verdict(d.Verdict.ExitCode))
 }
 
 // readRequest reads what is to be examined, and how it is to be judged.
@@ -272,13 +274,5 @@ func defaultDeadline(c *cli.Context, opts gather.Options) time.Duration {
 }
 
 func ids(lists []string) []string {
-	var all []string
-	for _, l := range lists {
-		for id := range strings.SplitSeq(l, ",") {
-			if id = strings.TrimSpace(id); id != "" {
-				all = append(all, id)
-			}
-		}
-	}
-	return all
+	return lines.NonEmpty(lines.Map(strings.Split(strings.Join(lists, ","), ","), strings.TrimSpace)...)
 }

@@ -253,27 +253,18 @@ func problem(err error) error {
 	if err == nil || !errors.As(err, &first) {
 		return err
 	}
-	var hints []string
-	if first.Hint != "" {
-		hints = append(hints, first.Hint)
-	}
-	return complaint.Hinted(first, append(hints, alsoHints(all)...)...)
+	return complaint.Hinted(first, append(lines.NonEmpty(first.Hint), alsoHints(all)...)...)
 }
 
 // expand checks that each id is a rule, and replaces each cause by the rules that report it.
 func (k knowledge) expand(ids []string) ([]string, error) {
-	var all, names []string
+	var all []string
 	for _, id := range ids {
-		before := len(all)
-		for _, r := range k.rules.Rules() {
-			if r.ID == id || r.Cause == id {
-				all = append(all, r.ID)
-			}
-			names = append(names, r.ID)
+		meant := lines.Filter(k.rules.Rules(), func(r rules.Rule) bool { return r.ID == id || r.Cause == id })
+		if len(meant) == 0 {
+			return nil, complaint.UnknownName("rule", id, k.ruleIDs(), "gpudoctor rules list shows the rules")
 		}
-		if len(all) == before {
-			return nil, complaint.UnknownName("rule", id, names, "gpudoctor rules list shows the rules")
-		}
+		all = append(all, lines.Map(meant, func(r rules.Rule) string { return r.ID })...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil

@@ -60,10 +60,7 @@ func diff(c *cli.Context) error {
 			return err
 		}
 	}
-	if d.Same {
-		return nil
-	}
-	return verdict(exitFindings)
+	return verdict(map[bool]int{true: exitFindings}[!d.Same])
 }
 
 // readInputs reads reports and recordings. Rules are applied to recordings, for the profile of the reports.

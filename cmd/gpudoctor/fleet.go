@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,7 +51,6 @@ func foldFleet(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	s := style(c)
 	read, err := fleet.Read(c.Context, paths, c.App.Reader, judgeNode)
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return complaint.Hinted(fmt.Errorf("%s: %s", complaint.Quote(at.Path), complaint.Reason(err, "file or folder")), takesReports)
@@ -66,19 +66,12 @@ func foldFleet(c *cli.Context) error {
 	if err := f.Judge(c.Context, known.rules); err != nil {
 		return problem(err)
 	}
-	err = writeOutputs(c.Context, all, c.App.Writer, func(w io.Writer, o output) error {
-		if o.file != "" {
-			return f.Write(w, o.format.Name, report.Style{ASCII: s.ASCII})
-		}
+	if err := writeOutputs(c.Context, all, style(c), c.App.Writer, func(w io.Writer, o output, s report.Style) error {
 		return f.Write(w, o.format.Name, s)
-	})
-	if err != nil {
+	}); err != nil {
 		return err
 	}
-	if err := sayWritten(all, fmt.Sprintf("%s; exit %d", f.Headline(), f.ExitCode), c.App.Writer); err != nil {
-		return err
-	}
-	return verdict(f.ExitCode)
+	return cmp.Or(sayWritten(all, fmt.Sprintf("%s; exit %d", f.Headline(), f.ExitCode), c.App.Writer), verdict(f.ExitCode))
 }
 
 // fleetOutputs are the places that it is written to, none of them one of the files that are read.

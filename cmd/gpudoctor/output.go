@@ -119,30 +119,21 @@ func sayWritten(all []output, said string, stdout io.Writer) error {
 	return stdio.WriteText(stdout, line+"\n")
 }
 
-// writeReport writes the report to every output, even if one of them fails.
-func writeReport(ctx context.Context, all []output, shown func(inFile bool) *report.Document, s report.Style, stdout io.Writer) error {
-	plain := report.Style{Verbose: s.Verbose, Quiet: s.Quiet, ASCII: s.ASCII, Example: s.Example}
-	return writeOutputs(ctx, all, stdout, func(w io.Writer, o output) error {
-		if o.file == "" {
-			return o.format.Write(w, shown(stdio.IsFile(stdout)), s)
-		}
-		return o.format.Write(w, shown(true), plain)
-	})
-}
-
-// writeOutputs writes to every output, even if one of them fails.
-func writeOutputs(ctx context.Context, all []output, stdout io.Writer, write func(io.Writer, output) error) error {
+// writeOutputs writes to every output, even if one of them fails. The width and the colours of a style are for standard output.
+func writeOutputs(ctx context.Context, all []output, s report.Style, stdout io.Writer, write func(io.Writer, output, report.Style) error) error {
+	plain := s
+	plain.Width, plain.Color = 0, false
 	var failed []error
 	for _, o := range all {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if o.file == "" {
-			failed = append(failed, stdio.Write(stdout, func(w io.Writer) error { return write(w, o) }))
+			failed = append(failed, stdio.Write(stdout, func(w io.Writer) error { return write(w, o, s) }))
 			continue
 		}
 		var b bytes.Buffer
-		failed = append(failed, write(&b, o), writeFile(ctx, o.file, b.Bytes(), stdio.Shared))
+		failed = append(failed, write(&b, o, plain), writeFile(ctx, o.file, b.Bytes(), stdio.Shared))
 	}
 	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
 	if len(failed) == 0 {

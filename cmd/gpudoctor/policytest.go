@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,10 +57,7 @@ func testPolicyCommand() *cli.Command {
 			if err != nil {
 				return problem(err)
 			}
-			if err := stdio.WriteText(c.App.Writer, r.String()); err != nil {
-				return err
-			}
-			return verdict(map[bool]int{true: exitFindings, false: exitOK}[r.failed > 0])
+			return cmp.Or(stdio.WriteText(c.App.Writer, r.String()), verdict(map[bool]int{true: exitFindings}[r.failed > 0]))
 		},
 	}
 }
@@ -97,9 +95,7 @@ func runPolicyTests(ctx context.Context, set *rules.Set, dir string) (r policyRe
 		if len(failures) > 0 {
 			r.failed++
 		}
-		for _, f := range failures {
-			r.failures = append(r.failures, "case "+c.Name+": "+f)
-		}
+		r.failures = append(r.failures, prefixed("case "+c.Name+": ", failures)...)
 	}
 	r.tests, r.cases = len(tests), len(cases)
 	return r, nil
@@ -131,12 +127,10 @@ func judgeCase(ctx context.Context, set *rules.Set, c fixtures.Case) ([]string, 
 	want := lines.Map(c.Want.Findings, func(f fixtures.Finding) string {
 		return fmt.Sprintf("%s %s %s %s", f.Rule, f.Subject, f.Severity, f.Confidence)
 	})
-	failures := append(lines.Lacking("unexpected finding: ", got, want), lines.Lacking("missing finding: ", want, got)...)
-	for _, id := range c.Want.Skipped {
-		if !slices.ContainsFunc(skipped, func(s rules.Skipped) bool { return s.Rule == id }) {
-			failures = append(failures, "not skipped: "+id)
-		}
-	}
+	failures := slices.Concat(
+		lines.Lacking("unexpected finding: ", got, want), lines.Lacking("missing finding: ", want, got),
+		lines.Lacking("not skipped: ", c.Want.Skipped, lines.Map(skipped, func(s rules.Skipped) string { return s.Rule })),
+	)
 	for _, s := range skipped {
 		if s.Fault {
 			failures = append(failures, s.Rule+": "+s.Missing[0].Words)

@@ -84,10 +84,7 @@ func probeAlone(c *cli.Context, src source, opts gather.Options, codeOf func(*re
 		return nil
 	}
 	shown := readRedaction(c).shown(d)(stdio.IsFile(c.App.Writer))
-	if err := stdio.Write(c.App.Writer, func(w io.Writer) error { return write(w, shown) }); err != nil {
-		return err
-	}
-	return verdict(code)
+	return cmp.Or(stdio.Write(c.App.Writer, func(w io.Writer) error { return write(w, shown) }), verdict(code))
 }
 
 func probeNCCL(c *cli.Context) error {
@@ -181,15 +178,12 @@ func writeNodes(c *cli.Context, format string, r *nodes.Report) error {
 	if c.Bool(quietFlag.Name) && code == exitOK {
 		return nil
 	}
-	if err := stdio.Write(c.App.Writer, func(w io.Writer) error {
+	return cmp.Or(stdio.Write(c.App.Writer, func(w io.Writer) error {
 		if format != "json" {
 			return fleet.WriteNetwork(w, r)
 		}
 		return lines.WriteJSON(w, r)
-	}); err != nil {
-		return err
-	}
-	return verdict(code)
+	}), verdict(code))
 }
 
 // survey makes the check of this node by itself: what probe nccl runs first, between its own GPUs.
