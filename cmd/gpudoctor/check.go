@@ -146,9 +146,8 @@ func runRequest(c *cli.Context, r request) error {
 	}
 	tellSettings(set, s.Quiet)
 	r.settings = set.All
-	p := newProgress(s.Quiet, r.options.Whole)
+	p := newProgress(s.Quiet, &r.options)
 	defer p.Done()
-	r.options.Progress = p.Step
 	d, err := diagnose(c.Context, r)
 	if d == nil {
 		return err

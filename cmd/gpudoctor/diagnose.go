@@ -136,9 +136,8 @@ func diagnose(ctx context.Context, r request) (*report.Document, error) {
 }
 
 func diagnoseShown(ctx context.Context, r request) (*report.Document, error) {
-	p := newProgress(false, r.options.Whole)
+	p := newProgress(false, &r.options)
 	defer p.Done()
-	r.options.Progress = p.Step
 	return diagnose(ctx, r)
 }
 

@@ -77,10 +77,9 @@ func snapshot(c *cli.Context) error {
 		return err
 	}
 	redact := readRedaction(c)
-	p := newProgress(c.Bool("quiet"), opts.Whole)
+	p := newProgress(c.Bool("quiet"), &opts)
 	defer p.Done()
 	var recording bytes.Buffer
-	opts.Progress = p.Step
 	machine, err := live()
 	if err != nil {
 		return err

@@ -149,16 +149,15 @@ func probeNodes(c *cli.Context, opts gather.Options, format string) error {
 	if o.Meet, err = meeting.Points(c.String(meetFlag.Name), place); err != nil {
 		return complaint.Hinted(err, "--meet takes HOST:PORT, such as node1:29500, the same on all ranks")
 	}
-	whole := deadline.Nodes
-	if c.IsSet(deadlineFlag.Name) {
-		whole = opts.Whole
+	if !c.IsSet(deadlineFlag.Name) {
+		opts.Whole = deadline.Nodes
 	}
-	p := newProgress(c.Bool(quietFlag.Name), whole)
+	p := newProgress(c.Bool(quietFlag.Name), &opts)
 	defer p.Done()
+	ctx, stop := context.WithTimeout(c.Context, opts.Whole)
+	defer stop()
 	opts.Whole, o.Progress = o.Alone, p.Step
 	o.Survey = func(ctx context.Context) meeting.Survey { return survey(ctx, opts) }
-	ctx, stop := context.WithTimeout(c.Context, whole)
-	defer stop()
 	if place.Rank > 0 {
 		if err := meeting.Join(ctx, o); err != nil {
 			return complaint.Hinted(err, "it is sought at "+strings.Join(o.Meet, ", ")+"; --meet HOST:PORT names another place, the same on all ranks", "the first rank waits for --arrive, "+o.Arrive.String())

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/gpudoctor/gpudoctor/checks/gather"
 	"github.com/gpudoctor/gpudoctor/cmd/internal/report/lines"
 )
 
@@ -30,9 +31,10 @@ const progressPatience = 400 * time.Millisecond
 // slow is when a person begins to wonder, and is told how long it may last.
 const progressSlow = 3 * time.Second
 
-// newProgress returns a progress that shows nothing where nobody looks. most is how long the whole may take.
-func newProgress(quiet bool, most time.Duration) *progress {
-	p := &progress{since: time.Now(), most: most, stop: make(chan struct{})}
+// newProgress returns a progress that shows nothing where nobody looks. It follows the steps of what is gathered with the options.
+func newProgress(quiet bool, opts *gather.Options) *progress {
+	p := &progress{since: time.Now(), most: opts.Whole, stop: make(chan struct{})}
+	opts.Progress = p.Step
 	if !quiet && term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb" {
 		p.w = os.Stderr
 		go p.tick()

@@ -112,9 +112,8 @@ type gathered struct {
 }
 
 func collectShown(ctx context.Context, s source, opts gather.Options, quiet bool) gathered {
-	p := newProgress(quiet, opts.Whole)
+	p := newProgress(quiet, &opts)
 	defer p.Done()
-	opts.Progress = p.Step
 	return collect(ctx, s, opts)
 }
 
