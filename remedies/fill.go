@@ -58,7 +58,6 @@ type slot struct {
 	check   bool
 }
 
-// slotOf parses a match of placeholder.
 func slotOf(found string) slot {
 	parts := placeholder.FindStringSubmatch(found)
 	return slot{
@@ -298,7 +297,6 @@ func (f filler) table(t map[string]string) map[string]string {
 	return out
 }
 
-// lists fills the lists of a table.
 func (f filler) lists(t map[string][]string) map[string][]string {
 	var out map[string][]string
 	for key, items := range t {
@@ -312,7 +310,6 @@ func (f filler) lists(t map[string][]string) map[string][]string {
 	return out
 }
 
-// apply fills all of Apply.
 func (f filler) apply(a Apply) Apply {
 	kubernetes, ok := f.fill(a.Kubernetes, f.merged)
 	if !ok {

@@ -107,7 +107,6 @@ type fitting struct {
 	settings bool
 }
 
-// hold notes what is withheld.
 func (f *fitting) hold(w Withheld) {
 	w.Remedy = f.remedy.ID
 	w.Cures = f.curesOf()

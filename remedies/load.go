@@ -45,7 +45,6 @@ func LoadWith(dir string) (*Set, error) {
 	return load(user)
 }
 
-// aRemedy reports whether a file is a remedy.
 func aRemedy(name string) bool { return path.Ext(name) == ".yaml" }
 
 // load decodes the files, the built-in ones first, and rejects a duplicate id.
@@ -213,7 +212,6 @@ func checkUnknown(fault func(hint, format string, args ...any), r *Remedy) {
 	})
 }
 
-// checkWord reports a word that is not in the list.
 func checkWord[T ~string](fault func(hint, format string, args ...any), key string, all []T, word T) {
 	if !slices.Contains(all, word) {
 		fault("", "%s: unknown word %q: one of %v", key, word, all)

@@ -236,7 +236,6 @@ func (c *candidate) covers(other *candidate) bool {
 	return reflect.DeepEqual(one, both)
 }
 
-// add adds a finding that the remedy cures.
 func (c *candidate) add(f rules.Finding, place int) {
 	c.cures = append(c.cures, f)
 	severity, confidence := f.Severity.Rank(), f.Confidence.Rank()
@@ -286,7 +285,6 @@ func effort(of []Need) int {
 	return hardest
 }
 
-// advice fills the remedy's templates.
 func (c *candidate) advice() Advice {
 	r, text := c.remedy, c.filler.text
 	return Advice{
@@ -297,7 +295,6 @@ func (c *candidate) advice() Advice {
 	}
 }
 
-// curesOf names the findings that it cures.
 func (c *candidate) curesOf() []Cure {
 	all := make([]Cure, 0, len(c.cures))
 	for _, f := range c.cures {
@@ -306,7 +303,6 @@ func (c *candidate) curesOf() []Cure {
 	return all
 }
 
-// why explains the score in words.
 func (c *candidate) why() string {
 	worst := slices.MinFunc(c.cures, rules.Finding.Compare)
 	equal := 0
@@ -426,7 +422,6 @@ func (s *Set) Proofs(report *probe.Report) map[string]Proof {
 	return proofs
 }
 
-// proofOf sums up the transfers of one test.
 func proofOf(report *probe.Report, test string) (Proof, bool) {
 	arrived, slowest := 0, 0.0
 	for _, t := range report.Transfers {

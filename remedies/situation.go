@@ -85,7 +85,6 @@ func appendNew[T comparable](list []T, v T) []T {
 	return append(list, v)
 }
 
-// placeOf returns where a variable is set.
 func (s Situation) placeOf(v facts.Variable) Place {
 	switch {
 	case v.Source == "environment" && s.Facts.Image != nil:
@@ -171,7 +170,6 @@ func OneVendor(gpus []facts.GPU) string {
 	return gpus[0].Vendor
 }
 
-// has reports whether a library of one of the kinds is installed.
 func has(f *facts.Facts, kinds ...string) bool {
 	return f.Libraries != nil && slices.ContainsFunc(f.Libraries.Files, func(l facts.Library) bool { return slices.Contains(kinds, l.Kind) })
 }
@@ -374,7 +372,6 @@ func (e Edit) Variable() string {
 	return name
 }
 
-// needsOf is what an edit needs.
 func (e Edit) needsOf() Need {
 	switch e.Kind {
 	case "dockerfile", "image":

@@ -68,7 +68,6 @@ func rates(f *facts.Facts, one, other *probe.Arm) (first, second float64, differ
 	return first, second, max(first, second) >= limits.CollectiveFaster*min(first, second)
 }
 
-// inUse reports whether other processes use a GPU that took part.
 func inUse(f *facts.Facts) bool {
 	return f.GPUs != nil && slices.ContainsFunc(f.GPUs.Devices, func(d facts.GPU) bool {
 		return len(d.Processes) > 0 && slices.Contains(f.Collectives.GPUs, d.Address)

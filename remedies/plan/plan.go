@@ -260,7 +260,6 @@ func settingsOf(a remedies.Apply) []Setting {
 	return all
 }
 
-// ofFlag is what a flag of docker run sets.
 func ofFlag(flag string) (Setting, bool) {
 	key, value, _ := strings.Cut(strings.Replace(flag, " ", "=", 1), "=")
 	switch key {

@@ -48,7 +48,6 @@ func compareFacts(a, b *facts.Facts) []Item {
 	return items
 }
 
-// entriesOf are the known values of facts by their paths.
 func entriesOf(f *facts.Facts) map[string]*entry {
 	nodes := nodesOf(f)
 	numberAlike(nodes)

@@ -121,7 +121,6 @@ func judged(d *report.Document, rule string) bool {
 	return slices.Contains(d.Passed, rule) || slices.ContainsFunc(flat(d.AllFindings(), ""), func(o *Said) bool { return o.Rule == rule })
 }
 
-// factsOf are the facts that a report holds.
 func factsOf(d *report.Document) *facts.Facts {
 	h := d.Host
 	f := &facts.Facts{

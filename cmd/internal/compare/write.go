@@ -218,7 +218,6 @@ func (i Item) value(v any) string {
 	return lines.Cut(maxValue, string(raw))
 }
 
-// closing says how many differences there are.
 func (d *Difference) closing() string {
 	if d.Same {
 		return "No differences."

@@ -179,7 +179,6 @@ func (r *Reading) list(ctx context.Context, root string) (names []string, err er
 	return names, err
 }
 
-// below is the name of a file relative to a folder.
 func below(root, name string) string {
 	at, err := filepath.Rel(root, name)
 	if err != nil {
@@ -198,7 +197,6 @@ func isCopy(file string) bool {
 	return err == nil
 }
 
-// readFile reads the reports in a file.
 func readFile(ctx context.Context, name string) *Reading {
 	r := &Reading{byName: map[string]int{}, of: input{source: name, name: nodeName(name)}}
 	f, err := files.Within(ctx, deadline.Silence, func() (*os.File, error) { return os.Open(name) }) //nolint:gosec // The user names it.

@@ -112,7 +112,6 @@ func testMatrices(d *Document) []matrix {
 	return all
 }
 
-// matrix lays out the transfers of one test.
 func (t test) matrix(d *Document, transfers []*probe.Transfer) matrix {
 	var devices, columns []string
 	for _, x := range transfers {

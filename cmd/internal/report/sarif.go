@@ -12,7 +12,6 @@ import (
 
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-// object is an object of JSON.
 type object = map[string]any
 
 func sarifMessage(text string) object { return object{"text": sarifText(text)} }

@@ -81,7 +81,6 @@ func (p *Page) Wrapped(margin string, c Color, said string) { p.Under(margin, ma
 // measured is a number with its unit in a text; what is behind the number of "5.0 x16" is one as well.
 var measured = lazy.New(`([0-9]) ((?:[kKMGT]?i?B|[kKMGT]?i?[Bb](?:its?)?/s|GT/s|%|[num\x{b5}]?s|[kMG]?Hz|W|x[0-9]+)(?:[^0-9A-Za-z/]|$))`)
 
-// unbreaking is a blank that does not break.
 const unbreaking = "\u00a0"
 
 // KeepUnits puts a blank that does not break between a number and its unit.
