@@ -59,9 +59,7 @@ func complete(app *cli.App, words []string) string {
 	case isFlag && given:
 		all = prefixed(flag+"=", l.values(flagName(flag), value))
 	case isFlag:
-		for _, f := range l.LevelFlags() {
-			all = append(all, dashedNames(f)...)
-		}
+		all = slices.Concat(lines.Map(l.LevelFlags(), dashedNames)...)
 	case l.Open:
 		all = l.values(l.Flags[len(l.Flags)-1].Name, word)
 	default:
@@ -72,7 +70,6 @@ func complete(app *cli.App, words []string) string {
 	return strings.Join(lines.Map(all, func(a string) string { return lines.Printable(a, false) + "\n" }), "")
 }
 
-// values are the values of a flag.
 func (l *line) values(flag, value string) []string {
 	switch flag {
 	case "only", "skip": // Lists, to which one more rule is added.

@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// severalNodes is the condition that there are several NUMA nodes.
 const severalNodes = "several-numa-nodes"
 
 // condition is whether something holds of a machine. Where it is not known, missing says what is not.
@@ -39,7 +38,6 @@ func (m *machine) placed() bool {
 	return len(m.ranks) > 0 && !slices.ContainsFunc(m.ranks, func(r Rank) bool { return r.Node == nil || r.CPUs == "" })
 }
 
-// study reads the facts.
 func study(f *facts.Facts) *machine {
 	m := &machine{ranks: ranksOf(f)}
 	m.vendor = remedies.OneVendor(numbered(f))
@@ -139,7 +137,6 @@ func ranksOf(f *facts.Facts) []Rank {
 	return ranks
 }
 
-// isActive reports whether an RDMA device has an active port.
 func isActive(f *facts.Facts, device string) bool {
 	return isName(device) && slices.ContainsFunc(f.NICs.Ports(), func(p facts.RDMAPort) bool { return p.Device == device && p.Host == "" && p.State == "active" })
 }
@@ -174,22 +171,17 @@ func numbered(f *facts.Facts) []facts.GPU {
 	return all
 }
 
-// different reports whether GPUs are of different models.
 func different(f *facts.Facts) bool {
 	all := numbered(f)
 	return slices.ContainsFunc(all, func(g facts.GPU) bool { return g.Name != "" && all[0].Name != "" && g.Name != all[0].Name })
 }
 
 // nodesOf counts the NUMA nodes with processors.
-func nodesOf(f *facts.Facts) (n int) {
-	if f.NUMA != nil {
-		for _, node := range f.NUMA.Nodes {
-			if node.CPUs != "" {
-				n++
-			}
-		}
+func nodesOf(f *facts.Facts) int {
+	if f.NUMA == nil {
+		return 0
 	}
-	return n
+	return len(slices.DeleteFunc(slices.Clone(f.NUMA.Nodes), func(n facts.NUMANode) bool { return n.CPUs == "" }))
 }
 
 // ports are the RDMA devices of a machine by what they are for.
@@ -198,7 +190,6 @@ type ports struct {
 	active, near, others []string
 }
 
-// portsOf sorts the RDMA devices.
 func portsOf(f *facts.Facts, ranks []Rank) ports {
 	var p ports
 	rate := map[string]float64{}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jstemmer/go-junit-report/v2/junit"
@@ -24,10 +25,9 @@ func writeJUnit(b *bytes.Buffer, f *Fleet, s report.Style) {
 		slow[o.Node] = slow[o.Node] || o.slower()
 	}
 	for _, n := range f.Nodes {
-		said := outliers[n.Name]
-		for _, found := range n.Findings {
-			said = append(said, fmt.Sprintf("%s: %s (%s) %s", found.Severity, found.Title, found.Rule, found.Subject))
-		}
+		said := slices.Concat(outliers[n.Name], lines.Map(n.Findings, func(found Finding) string {
+			return fmt.Sprintf("%s: %s (%s) %s", found.Severity, found.Title, found.Rule, found.Subject)
+		}))
 		result := &junit.Result{Message: cmp.Or(lines.First(said, 1, "; "), "verdict: "+n.State), Type: n.State, Data: strings.Join(said, "\n")}
 		c := junit.Testcase{}
 		switch {

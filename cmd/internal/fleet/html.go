@@ -84,16 +84,13 @@ func (f *Fleet) racks() (all []rack) {
 	})
 	cells = append(cells, lines.Map(f.Unreported, func(name string) cell { return cell{name, "n-gone", name + ": no report"} })...)
 	rackOf := func(c cell) string { return strings.Join(nameParts(c.Name), "-") }
-	for _, alike := range lines.Grouped(cells, rackOf) {
-		all = append(all, rack{rackOf(alike[0]), alike})
-	}
+	all = lines.Map(lines.Grouped(cells, rackOf), func(alike []cell) rack { return rack{rackOf(alike[0]), alike} })
 	if len(all)*2 > len(cells) {
 		return []rack{{Cells: cells}}
 	}
 	return all
 }
 
-// class is the colour of a node.
 func (n *Node) class() string {
 	switch {
 	case n.ExitCode == exitFindings:
@@ -106,7 +103,6 @@ func (n *Node) class() string {
 	return "n-open"
 }
 
-// class is the colour of the whole.
 func (f *Fleet) class() string {
 	switch {
 	case f.ExitCode == exitFindings:

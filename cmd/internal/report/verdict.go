@@ -97,11 +97,8 @@ func (v *Verdict) shortly() string { return lines.First(v.Missing, maxReasons, "
 // judge computes the verdict, once, from all that the report holds.
 func (d *Document) judge(lacks []rules.Missing) Verdict {
 	v := Verdict{State: Healthy, Counts: count(d.Findings), Waived: len(d.Waived)}
-	for _, f := range d.Findings {
-		if atLeast(worst(f), rules.Medium) {
-			v.Reasons = append(v.Reasons, Reason{Code: ReasonFinding, Text: f.Rule + ": " + f.About()})
-		}
-	}
+	grave := lines.Filter(d.Findings, func(f rules.Finding) bool { return atLeast(worst(f), rules.Medium) })
+	v.Reasons = lines.Map(grave, func(f rules.Finding) Reason { return Reason{Code: ReasonFinding, Text: f.Rule + ": " + f.About()} })
 	for _, w := range d.Waived {
 		if atLeast(w.Finding.Severity, rules.Medium) {
 			v.Reasons = append(v.Reasons, Reason{Code: ReasonWaived, Text: fmt.Sprintf("%s: %s (waived until %s)", w.Finding.Rule, w.Finding.About(), w.Waiver.Expires)})
