@@ -203,45 +203,31 @@ type way struct {
 // hop is a PCIe link of a path; the port at its upper end may not be known.
 type hop struct{ lower, upper *facts.PCIDevice }
 
-// role is what a bridge is in the tree.
-type role int
-
-const (
-	roleOther role = iota // A bridge to or from conventional PCI.
-	roleRoot
-	roleUp
-	roleDown
-)
-
-// roles returns the role of each ancestor of a device. Where config space hides the port types, the order of a PCIe
-// tree decides: below the host bridge is a root port, below that or a downstream port an upstream port, and below
-// that its downstream ports.
-func (t *topology) roles(ancestors []string) []role {
-	roles := make([]role, len(ancestors))
+// portTypes returns the port type of each ancestor of a device. Where config space hides it, the order of a PCIe tree
+// decides: below the host bridge is a root port, below that or a downstream port an upstream port, and below that its
+// downstream ports. Below a bridge to conventional PCI it stays empty.
+func (t *topology) portTypes(ancestors []string) []string {
+	types := make([]string, len(ancestors))
 	for i, address := range ancestors {
-		portType := ""
 		if d := t.devices[address]; d != nil {
-			portType = d.PortType
+			types[i] = d.PortType
 		}
 		switch {
-		case portType == pci.PortRoot:
-			roles[i] = roleRoot
-		case portType == pci.PortUpstream:
-			roles[i] = roleUp
-		case portType == pci.PortDownstream:
-			roles[i] = roleDown
-		case portType != "":
-			roles[i] = roleOther
+		case types[i] != "":
 		case i == 0:
-			roles[i] = roleRoot
-		case roles[i-1] == roleUp:
-			roles[i] = roleDown
-		case roles[i-1] != roleOther:
-			roles[i] = roleUp
+			types[i] = pci.PortRoot
+		case types[i-1] == pci.PortUpstream:
+			types[i] = pci.PortDownstream
+		case types[i-1] == pci.PortRoot || types[i-1] == pci.PortDownstream:
+			types[i] = pci.PortUpstream
 		}
 	}
-	return roles
+	return types
 }
+
+// isSwitch reports whether a bridge of this port type is the upper end of a switch, or one to conventional PCI, which counts
+// as a switch.
+func isSwitch(portType string) bool { return portType != pci.PortRoot && portType != pci.PortDownstream }
 
 // wayBetween finds the PCIe path between two devices; nil if the place of one is not known.
 func (t *topology) wayBetween(a, b string) *way {
@@ -255,25 +241,24 @@ func (t *topology) wayBetween(a, b string) *way {
 			shared++
 		}
 	}
-	rolesA, rolesB := t.roles(da.Ancestors), t.roles(db.Ancestors)
+	typesA, typesB := t.portTypes(da.Ancestors), t.portTypes(db.Ancestors)
 	w := &way{bridges: []string{}}
 	for _, address := range slices.Backward(da.Ancestors[shared:]) {
 		w.bridges = append(w.bridges, address)
 	}
 	w.bridges = append(w.bridges, db.Ancestors[shared:]...)
-	hopsB := t.hops(db, rolesB, shared)
+	hopsB := t.hops(db, typesB, shared)
 	slices.Reverse(hopsB)
-	w.hops = append(t.hops(da, rolesA, shared), hopsB...)
+	w.hops = append(t.hops(da, typesA, shared), hopsB...)
 	if shared == 0 {
 		w.path = t.throughRoot(da, db)
 		return w
 	}
 	w.common = da.Ancestors[shared-1]
-	// Each switch has one upstream port, be it on a riser or on the card itself; a bridge to conventional PCI
-	// counts as one.
-	below := slices.DeleteFunc(slices.Concat(rolesA[shared-1:], rolesB[shared:]), func(r role) bool { return r != roleUp && r != roleOther })
+	// Each switch has one upstream port, be it on a riser or on the card itself.
+	switches := slices.DeleteFunc(slices.Concat(typesA[shared-1:], typesB[shared:]), func(p string) bool { return !isSwitch(p) })
 	w.path = pathPIX
-	if len(below) > 1 {
+	if len(switches) > 1 {
 		w.path = pathPXB
 	}
 	return w
@@ -311,7 +296,7 @@ func (t *topology) node(d *facts.PCIDevice) *int {
 
 // hops lists the PCIe links from a device up to its shared ancestors. A switch's downstream port has no link above
 // it, nor has a root port or an endpoint of the root complex.
-func (t *topology) hops(d *facts.PCIDevice, roles []role, shared int) []hop {
+func (t *topology) hops(d *facts.PCIDevice, portTypes []string, shared int) []hop {
 	var hops []hop
 	port := func(i int) *facts.PCIDevice {
 		if i < 0 {
@@ -323,7 +308,7 @@ func (t *topology) hops(d *facts.PCIDevice, roles []role, shared int) []hop {
 		hops = append(hops, hop{d, port(len(d.Ancestors) - 1)})
 	}
 	for i := len(d.Ancestors) - 1; i >= shared; i-- {
-		if i > 0 && (roles[i] == roleUp || roles[i] == roleOther) {
+		if i > 0 && isSwitch(portTypes[i]) {
 			hops = append(hops, hop{port(i), port(i - 1)})
 		}
 	}
@@ -553,7 +538,7 @@ func (t *topology) hosts() []facts.HostPath {
 // is nil if a link is not known, or a hypervisor makes it up.
 func (t *topology) host(d *facts.PCIDevice) *facts.HostPath {
 	var h *facts.HostPath
-	for _, link := range t.hops(d, t.roles(d.Ancestors), 0) {
+	for _, link := range t.hops(d, t.portTypes(d.Ancestors), 0) {
 		now, best := link.speeds()
 		if now == nil || emulated(link.lower) {
 			return nil
