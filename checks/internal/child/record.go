@@ -30,9 +30,6 @@ const (
 // A Call is a function of a vendor's library, or another step that runs its code, such as loading it.
 type Call uint32
 
-// Under is a running call.
-type Under struct{ slot *uint32 }
-
 // ledger is this process's record: memory of its own if nobody shares it.
 var ledger = struct {
 	sync.Mutex
@@ -64,8 +61,8 @@ func CallOf(function string) Call {
 
 func wordAt(at int) *uint32 { return (*uint32)(unsafe.Pointer(&ledger.page[at])) }
 
-// Begin notes that the call is running, until End.
-func (c Call) Begin() Under {
+// Do makes a call by f, and notes that it is running until f has returned. A panic in f leaves it marked: it ends the process.
+func (c Call) Do(f func()) {
 	called := wordAt(calledAt)
 	if atomic.LoadUint32(called) == 0 {
 		atomic.StoreUint32(called, 1)
@@ -73,24 +70,12 @@ func (c Call) Begin() Under {
 	for i := range slots {
 		slot := wordAt(slotsAt + 4*i)
 		if atomic.LoadUint32(slot) == 0 && atomic.CompareAndSwapUint32(slot, 0, uint32(c)+1) {
-			return Under{slot}
+			f()
+			atomic.StoreUint32(slot, 0)
+			return
 		}
 	}
-	return Under{}
-}
-
-// End notes that the call has returned.
-func (u Under) End() {
-	if u.slot != nil {
-		atomic.StoreUint32(u.slot, 0)
-	}
-}
-
-// Do makes a call by f. A panic in f leaves it marked as running: it ends the process.
-func (c Call) Do(f func()) {
-	u := c.Begin()
 	f()
-	u.End()
 }
 
 type record struct {

@@ -254,20 +254,16 @@ func record(name string, fn any) {
 	call := child.CallOf(name)
 	if f, ok := fn.(*func(Stream) Result); ok { // A stream is polled up to 50 000 times a second.
 		inner := *f
-		*f = func(s Stream) Result {
-			under := call.Begin()
-			r := inner(s)
-			under.End()
+		*f = func(s Stream) (r Result) {
+			call.Do(func() { r = inner(s) })
 			return r
 		}
 		return
 	}
 	v := reflect.ValueOf(fn).Elem()
 	inner := reflect.ValueOf(v.Interface())
-	v.Set(reflect.MakeFunc(v.Type(), func(args []reflect.Value) []reflect.Value {
-		under := call.Begin()
-		results := inner.Call(args)
-		under.End()
+	v.Set(reflect.MakeFunc(v.Type(), func(args []reflect.Value) (results []reflect.Value) {
+		call.Do(func() { results = inner.Call(args) })
 		return results
 	}))
 }
