@@ -138,6 +138,18 @@ func AllocateMost(d gpudriver.Driver, n, least, align uint64, need func(n uint64
 	}
 }
 
+// Pinned returns n bytes of pinned host memory: of what is kept, or of more that is kept from then on.
+func Pinned(d gpudriver.Driver, kept *[]byte, n uint64) ([]byte, error) {
+	if uint64(len(*kept)) < n {
+		b, err := d.AllocHost(n)
+		if err != nil {
+			return nil, err
+		}
+		*kept = b
+	}
+	return (*kept)[:n], nil
+}
+
 // RoundTo rounds to 1/parts: a clock tells no more.
 func RoundTo(v, parts float64) float64 { return math.Round(v*parts) / parts }
 

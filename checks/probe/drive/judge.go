@@ -185,7 +185,7 @@ func (j *Judge) Load() error {
 func (j *Judge) Fill(at gpudriver.Pointer, bytes, seed uint64) error {
 	j.area = Area{At: at, Bytes: bytes, Seed: seed, Ranks: 1}
 	if !j.OnGPU() {
-		b, err := j.host(bytes)
+		b, err := Pinned(j.Driver, &j.whole, bytes)
 		if err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (j *Judge) Filled() error {
 
 // Begin enqueues comparing an area. The planted word stays in it. End must be called before the next call of the judge.
 func (j *Judge) Begin(a Area) error {
-	if err := j.allocate(); err != nil {
+	if _, err := Pinned(j.Driver, &j.pinned, pinnedBytes); err != nil {
 		return err
 	}
 	j.area = a
@@ -218,7 +218,7 @@ func (j *Judge) Begin(a Area) error {
 	}
 	j.planted = p
 	if !j.OnGPU() {
-		b, err := j.host(a.Bytes + 2*a.Guard)
+		b, err := Pinned(j.Driver, &j.whole, a.Bytes+2*a.Guard)
 		if err != nil {
 			return err
 		}
@@ -250,7 +250,7 @@ func (j *Judge) compare() error {
 
 // launch enqueues a kernel, with the number for its signature and its result as the last parameters.
 func (j *Judge) launch(f gpudriver.Function, params ...uint64) error {
-	if err := j.allocate(); err != nil {
+	if _, err := Pinned(j.Driver, &j.pinned, pinnedBytes); err != nil {
 		return err
 	}
 	j.nonce = rand.Uint64()
@@ -406,25 +406,6 @@ func (j *Judge) endOnHost() (Comparison, error) {
 		}
 	}
 	return c, nil
-}
-
-func (j *Judge) allocate() (err error) {
-	if j.pinned == nil {
-		j.pinned, err = j.Driver.AllocHost(pinnedBytes)
-	}
-	return err
-}
-
-// host returns pinned memory of so many bytes for data.
-func (j *Judge) host(n uint64) ([]byte, error) {
-	if uint64(len(j.whole)) < n {
-		b, err := j.Driver.AllocHost(n)
-		if err != nil {
-			return nil, err
-		}
-		j.whole = b
-	}
-	return j.whole[:n], nil
 }
 
 func word(b []byte, index uint64) uint64 { return binary.LittleEndian.Uint64(b[8*index:]) }

@@ -317,7 +317,7 @@ func (e *engine) shaken(g *gpu) (shaken, error) {
 // latency has a follow pointers through the memory of b.
 func (e *engine) latency(t *probe.Transfer, a, b *gpu, _ uint64) error {
 	nodes := min(chaseNodes, int(b.size/chaseStride))
-	list, err := e.hostBuffer(b, uint64(nodes)*chaseStride)
+	list, err := drive.Pinned(e.d, &b.pinned, uint64(nodes)*chaseStride)
 	if err != nil {
 		return err
 	}
@@ -401,7 +401,10 @@ func (e *engine) staged(t *probe.Transfer, a, b *gpu, seed uint64) error {
 	step := min(n, stageBytes) &^ (partAlign - 1) // leastBytes is far above partAlign.
 	n = n / step * step
 	t.Bytes = int64(n)
-	if err := e.on(a, e.allocateStaging, func() error { return e.lay(a, b, n, seed) }); err != nil {
+	if err := e.on(a,
+		func() error { _, err := drive.Pinned(e.d, &e.staging, 2*stageBytes); return err },
+		func() error { return e.lay(a, b, n, seed) },
+	); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -441,13 +444,6 @@ func (e *engine) chunk(a, b *gpu, half []byte, at gpudriver.Pointer, free gpudri
 		func() error { return e.d.CopyToDevice(b.in+at, half, b.Stream) },
 		func() error { return e.d.Record(free, b.Stream) },
 	)
-}
-
-func (e *engine) allocateStaging() (err error) {
-	if e.staging == nil {
-		e.staging, err = e.d.AllocHost(2 * stageBytes)
-	}
-	return err
 }
 
 // control runs the control arm for pairs with wrong data, unless it is run for all.

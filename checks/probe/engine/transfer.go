@@ -227,18 +227,6 @@ func (e *engine) trusted(g *gpu, err error) error {
 	return err
 }
 
-// hostBuffer returns at least n bytes of the GPU's pinned memory.
-func (e *engine) hostBuffer(g *gpu, n uint64) ([]byte, error) {
-	if uint64(len(g.pinned)) < n {
-		b, err := e.d.AllocHost(n)
-		if err != nil {
-			return nil, err
-		}
-		g.pinned = b
-	}
-	return g.pinned[:n], nil
-}
-
 // blank poisons n bytes at p and as many on either side as guard says, and waits for the GPU's stream.
 func (e *engine) blank(g *gpu, p gpudriver.Pointer, n, guard uint64) error {
 	return e.on(g,
@@ -343,7 +331,7 @@ func (e *engine) selfCheck(g *gpu) error {
 	if err := g.judge.Filled(); err != nil {
 		return err
 	}
-	b, err := e.hostBuffer(g, checkBytes)
+	b, err := drive.Pinned(e.d, &g.pinned, checkBytes)
 	if err != nil {
 		return err
 	}
