@@ -321,13 +321,11 @@ func (g *group) outcome(i int) probe.Rank {
 func (g *group) work(ctx context.Context, todo plan) {
 	var id []byte
 	room := g.order.Bytes
-	gpus := map[int]string{}
 	ready := func(_ *member, x message) bool {
 		if x.Ready == nil {
 			return false
 		}
 		room = min(room, x.Ready.Bytes)
-		gpus[x.Rank] = x.Ready.GPU
 		return true
 	}
 	s := g.session

@@ -119,11 +119,6 @@ type order struct {
 // transferKey names a transfer within one probe.
 func transferKey(t *probe.Transfer) string { return t.Test + " " + t.Source + " " + t.Destination }
 
-// sameTransfer is true for two that have the same key.
-func sameTransfer(a, b *probe.Transfer) bool {
-	return a.Test == b.Test && a.Source == b.Source && a.Destination == b.Destination
-}
-
 // gpu is a GPU that is ready for transfers.
 type gpu struct {
 	probe.Device

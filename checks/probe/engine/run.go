@@ -87,7 +87,7 @@ func Run(ctx context.Context, o Options) (*probe.Report, error) {
 			return nil, err
 		}
 		if s.control {
-			s.giveUp(stage)
+			s.stopped(stage, probe.CauseGaveUp, fmt.Sprintf("%d transfers left their process unusable; the rest was not tried", s.useless))
 		}
 		if !again || s.control {
 			break
@@ -307,11 +307,12 @@ func (s *session) enter(stage string) {
 }
 
 func (s *session) record(t probe.Transfer) {
-	s.under = slices.DeleteFunc(s.under, func(u probe.Transfer) bool { return sameTransfer(&u, &t) })
-	if i, known := s.at[transferKey(&t)]; known {
+	key := transferKey(&t)
+	s.under = slices.DeleteFunc(s.under, func(u probe.Transfer) bool { return transferKey(&u) == key })
+	if i, known := s.at[key]; known {
 		s.report.Transfers[i] = better(s.report.Transfers[i], t) // It was timed again.
 	} else {
-		s.at[transferKey(&t)] = len(s.report.Transfers)
+		s.at[key] = len(s.report.Transfers)
 		s.report.Transfers = append(s.report.Transfers, t)
 	}
 	if t.Outcome.Failed() && t.Test != probe.TestStaged {
@@ -526,10 +527,6 @@ func (s *session) stopped(stage string, cause probe.Cause, reason string) {
 
 func (s *session) outOfTime() {
 	s.stopped(s.stage, probe.CauseDeadline, s.lateReason()+"; the rest was not tried")
-}
-
-func (s *session) giveUp(stage string) {
-	s.stopped(stage, probe.CauseGaveUp, fmt.Sprintf("%d transfers left their process unusable; the rest was not tried", s.useless))
 }
 
 func (s *session) order() {
