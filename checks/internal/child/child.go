@@ -370,20 +370,17 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, e
 		Files: []*os.File{null, pipes.stdout.theirs, pipes.stderr.theirs, pipes.message.theirs, pipes.lifeline.theirs, cmp.Or(pipes.record, null)},
 		Sys:   attributes(),
 	}
-	type begun struct {
-		proc *os.Process
-		err  error
-	}
-	begin := make(chan begun, 1)
-	ended := make(chan *ending, 1)
+	var proc *os.Process
+	begun, ended := make(chan error, 1), make(chan *ending, 1)
 	go func() {
 		// The kernel ties the child's life to the thread that started it (PR_SET_PDEATHSIG).
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		proc, err := give(func() (*os.Process, error) {
+		var err error
+		proc, err = give(func() (*os.Process, error) {
 			return os.StartProcess(path, []string{os.Args[0], mark, spec.Task, args}, attr)
 		})
-		begin <- begun{proc, err}
+		begun <- err
 		if err != nil {
 			return
 		}
@@ -392,8 +389,8 @@ func start(spec Spec, args string, pipes *pipes) (*os.Process, <-chan *ending, e
 		sweep()
 		ended <- state
 	}()
-	b := <-begin
-	return b.proc, ended, b.err
+	err = <-begun
+	return proc, ended, err
 }
 
 // environment returns base without some variables, and with those of extra instead of
