@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -16,12 +17,7 @@ func Address(s string) string {
 	if groups == nil {
 		return ""
 	}
-	domain, function := groups[1], groups[4]
-	if domain = strings.TrimLeft(domain, "0"); len(domain) < 4 {
-		domain = strings.Repeat("0", 4-len(domain)) + domain
-	}
-	if function == "" {
-		function = "0"
-	}
-	return strings.ToLower(domain + ":" + groups[2] + ":" + groups[3] + "." + function)
+	domain := strings.TrimLeft(groups[1], "0")
+	domain = strings.Repeat("0", max(0, 4-len(domain))) + domain
+	return strings.ToLower(domain + ":" + groups[2] + ":" + groups[3] + "." + cmp.Or(groups[4], "0"))
 }

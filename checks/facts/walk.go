@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"gopkg.in/yaml.v3"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
 )
 
 // Node is a value in the facts, and where it stands.
@@ -92,7 +92,7 @@ func (n *Node) Path() string {
 }
 
 // Identity lists the fields that name the elements of a list; nil for plain values.
-func Identity(element reflect.Type) []string { return identities()[element.String()] }
+func Identity(element reflect.Type) []string { return (*identities())[element.String()] }
 
 // Key names an element of a list by the fields that identify it.
 func Key(element reflect.Value, identity []string) string {
@@ -157,10 +157,4 @@ func FieldsOf(of reflect.Type) []*Field {
 var identitiesYAML []byte
 
 // identities are the fields that name the elements of lists, by the type of the elements.
-var identities = sync.OnceValue(func() map[string][]string {
-	var types map[string][]string
-	if err := yaml.Unmarshal(identitiesYAML, &types); err != nil {
-		panic(err) // It is part of the program, and tests read it.
-	}
-	return types
-})
+var identities = lazy.Table[map[string][]string](identitiesYAML)
