@@ -112,7 +112,6 @@ func readKFDLinks(ctx context.Context, h *host.Host, node int, kind string) (lin
 // weighs twice as much.
 const xgmiHopWeight = 15
 
-// joinAMD fills in what the compute driver reports about a pair.
 func (l *amdLinks) joinAMD(t *topology, p *facts.Pair) {
 	link, back := l.links[[2]string{p.A, p.B}], l.links[[2]string{p.B, p.A}]
 	asked := l.asked[p.A] && l.asked[p.B]
@@ -164,7 +163,6 @@ func (t *topology) xgmiGBps(p *facts.Pair, link kfdLink) float64 {
 	return 0
 }
 
-// amdModel is what is known about a GPU's model.
 func (t *topology) amdModel(address string) data.GPUModel {
 	if d := t.devices[address]; d != nil {
 		return data.GPUModelByID(d.Device)

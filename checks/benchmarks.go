@@ -164,7 +164,6 @@ func expectOfPairs(f *facts.Facts, b *facts.Benchmark) {
 	}
 }
 
-// modelsIn are the models of the GPUs of a table.
 func modelsIn(f *facts.Facts, b *facts.Benchmark) []string {
 	if len(b.GPUNames) > 0 {
 		return b.GPUNames

@@ -127,7 +127,6 @@ func GatherImage(ctx context.Context, img *image.Image, opts gather.Options) (*f
 	return f, timing
 }
 
-// inOrder sorts the unknown facts in the order of the checks.
 func inOrder(unknown []facts.Unknown) []facts.Unknown {
 	order := func(section string) int {
 		return slices.IndexFunc(All, func(c *gather.Check) bool { return c.Name == section })
@@ -138,7 +137,6 @@ func inOrder(unknown []facts.Unknown) []facts.Unknown {
 	return unknown
 }
 
-// take copies one section from another document.
 func take(f *facts.Facts, section string, from *facts.Facts) {
 	t := reflect.TypeFor[facts.Facts]()
 	for i := range t.NumField() {

@@ -36,7 +36,6 @@ func expectedOfCollective(f *facts.Facts, models []string, takesPart func(gpu st
 	return rate, threshold, cmp.Or(basis, "the links of one GPU")
 }
 
-// between reports whether a path is one between two GPUs that take part.
 func between(p *facts.Pair, takesPart func(gpu string) bool) bool {
 	return p.Kind == pairGPUs && takesPart(p.A) && takesPart(p.B)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/probe/collective"
 )
 
-// collectivesCheck gathers what the collectives of NCCL or RCCL do between the GPUs.
 var collectivesCheck = &gather.Check{
 	Name:    "collectives",
 	After:   []string{"transfers", "libraries", "gpus", "links", "nics", "env", "container"},
@@ -73,7 +72,6 @@ func due(g *gather.Gathering) bool {
 	return slices.ContainsFunc(t.Transfers, betweenGPUsFailed) || collective.Shaped(settingsInForce(g.Facts))
 }
 
-// betweenGPUsFailed reports whether a transfer failed that takes a path between two GPUs.
 func betweenGPUsFailed(t probe.Transfer) bool {
 	return t.Outcome.Failed() && t.Source != t.Destination && t.Test != probe.TestHostToDevice && t.Test != probe.TestDeviceToHost && t.Test != probe.TestStaged
 }
@@ -145,13 +143,11 @@ func candidates(g *gather.Gathering) []probe.Candidate {
 	return all
 }
 
-// amdAlone reports whether all GPUs are AMD's.
 func amdAlone(f *facts.Facts) bool {
 	all := f.GPUs.All()
 	return len(all) > 0 && !slices.ContainsFunc(all, func(d facts.GPU) bool { return d.Vendor != pci.WordAMD })
 }
 
-// collectives runs the collectives.
 func (d *doors) collectives(ctx context.Context, o collective.Options, r *probe.Collectives) error {
 	return d.askProbe(d.options.Collectives, func(m probe.Mode) error {
 		*r = probe.Collectives{}

@@ -267,7 +267,6 @@ var refusedFacts = []struct{ prefix, fact string }{
 	{"nvmlDeviceGetMaxPcie", "devices.pcie"},
 }
 
-// noteRefusals notes the queries that a GPU answered with an error.
 func (c *gpuGathering) noteRefusals(devices []nvml.Device) {
 	for _, d := range devices {
 		for _, r := range d.Refused {
@@ -287,7 +286,6 @@ func (c *gpuGathering) noteRefusals(devices []nvml.Device) {
 	}
 }
 
-// readDriver reads what the kernel module reports about itself.
 func (c *gpuGathering) readDriver() {
 	const version, params = "/proc/driver/nvidia/version", "/proc/driver/nvidia/params"
 	if text, err := c.Host.Text(version); err == nil {
@@ -388,7 +386,6 @@ func (c *gpuGathering) hasFabric() bool {
 	})
 }
 
-// findFabricManager looks for the fabric manager's process and library.
 func (c *gpuGathering) findFabricManager(ctx context.Context) *facts.FabricManager {
 	fm := &facts.FabricManager{Running: c.fabricManagerRuns(ctx)}
 	if fm.Running == nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/pci"
 )
 
-// iommuCheck gathers the mode of DMA translation in force.
 var iommuCheck = &gather.Check{Name: "iommu", After: []string{"pci"}, Gather: gatherIOMMU}
 
 const (

@@ -12,7 +12,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/kernellog"
 )
 
-// kernelLogCheck gathers the kernel log's events that bear on GPUs or PCIe.
 var kernelLogCheck = &gather.Check{Name: "kernel_log", Gather: gatherKernelLog}
 
 func gatherKernelLog(ctx context.Context, g *gather.Gathering) error {

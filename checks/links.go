@@ -16,7 +16,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// linksCheck gathers the path between each pair of GPUs, of GPU and NIC, and of GPU and NVMe drive.
 var linksCheck = &gather.Check{Name: "links", After: []string{"pci", "numa", "gpus"}, Gather: gatherLinks}
 
 // The kinds of pairs.
@@ -264,7 +263,6 @@ func (t *topology) wayBetween(a, b string) *way {
 	return w
 }
 
-// throughRoot names a path through the root complex.
 func (t *topology) throughRoot(a, b *facts.PCIDevice) string {
 	if a.RootBus == b.RootBus {
 		return pathPHB
@@ -379,7 +377,6 @@ func (h hop) speeds() (now *facts.PCIeLink, best data.LinkRate) {
 // thousandths rounds to three digits after the point.
 func thousandths(v float64) float64 { return math.Round(v*1000) / 1000 }
 
-// joinNVLinks fills in the NVLinks of a pair of GPUs.
 func (t *topology) joinNVLinks(p *facts.Pair) {
 	a, b := t.gpus[p.A], t.gpus[p.B]
 	n, through := 0, false
@@ -462,7 +459,6 @@ func remotes(gpu *facts.GPU, peer string) (direct, toSwitch, hidden int) {
 	return direct, toSwitch, hidden
 }
 
-// inFabric reports whether a GPU has joined an NVSwitch fabric.
 func inFabric(g *facts.GPU) bool { return g.Fabric != nil && g.Fabric.State == "completed" }
 
 // slowestNVLink returns the usable rate of the slowest active link.
@@ -550,7 +546,6 @@ func (t *topology) host(d *facts.PCIDevice) *facts.HostPath {
 	return h
 }
 
-// emulated reports whether a hypervisor makes up a bridge.
 func emulated(d *facts.PCIDevice) bool {
 	return d.Kind == pci.KindBridge && slices.Contains(data.Rates().EmulatedVendors, d.Vendor)
 }

@@ -59,7 +59,6 @@ func (d *doors) limits() nvml.Limits {
 	return nvml.Limits{Call: d.options.ProbeTimeout, All: d.options.Within() / 2}
 }
 
-// nvml queries the management library.
 func (d *doors) nvml(ctx context.Context, answer *nvml.Answer) error {
 	return d.host.AskBy(ctx, host.AskNVML, func(ctx context.Context) (any, error) {
 		return nvml.Ask(ctx, d.limits())
@@ -75,7 +74,6 @@ func (d *doors) attempts(ctx context.Context, answer *attempt.Answer) error {
 	}, answer)
 }
 
-// probe runs the probe.
 func (d *doors) probe(ctx context.Context, report *probe.Report) error {
 	return d.askProbe(d.options.Probe, func(m probe.Mode) error {
 		*report = probe.Report{}

@@ -18,7 +18,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// transfersCheck gathers what a real transfer between the GPUs does.
 var transfersCheck = &gather.Check{
 	Name:    "transfers",
 	After:   []string{"pci", "gpus", "links"},
@@ -209,7 +208,6 @@ func oneXGMI(f *facts.Facts, p *facts.Pair) float64 {
 	return cmp.Or(data.GPUModelByID(d.Device).XGMIGBps, p.XGMIGBps)
 }
 
-// isAMD is true for a GPU that is AMD's.
 func isAMD(f *facts.Facts, address string) bool {
 	d := f.GPUs.At(address)
 	return d != nil && d.Vendor == pci.WordAMD

@@ -128,7 +128,6 @@ func openFiles(limits []byte) (Limit, bool) {
 	return Limit{}, false
 }
 
-// readKernelLog returns the wanted lines of the kernel log.
 func readKernelLog() (string, error) {
 	const device = "/dev/kmsg"
 	fd, err := unix.Open(device, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)

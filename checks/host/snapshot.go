@@ -35,7 +35,6 @@ const recordedBy = "recorded by gpudoctor "
 // endWord is the last entry of a recorded snapshot: what one that lacks it does not hold may exist.
 const endWord = "!end"
 
-// notation explains a snapshot to its reader.
 const notation = `
 This is a txtar archive of what gpudoctor read on one machine. Replay it with
 "gpudoctor check --from FILE". %s

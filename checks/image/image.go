@@ -134,7 +134,6 @@ func Is(name string, sure bool) (bool, error) {
 	return err == nil, err
 }
 
-// formOf finds out in which form a file or a folder holds an image.
 func formOf(name string, sure bool) (string, error) {
 	info, err := os.Stat(name)
 	switch {

@@ -63,7 +63,6 @@ func askDCB(name string) ([]byte, error) {
 
 var errNotShown = errors.New("the driver does not show priority flow control")
 
-// readFlowControl reads the answer.
 func readFlowControl(answer []byte) (f FlowControl, err error) {
 	const enabled = 1 // Where ieee_pfc has pfc_en.
 	err = errNotShown

@@ -157,7 +157,6 @@ func addresses() (map[string][]string, error) {
 	return list, nil
 }
 
-// read reads one interface.
 func (r *reader) read(name string, hardware bool) facts.Interface {
 	dir := path.Join(interfaces, name)
 	n := facts.Interface{Name: name, Source: dir, Kind: r.kind(dir, name, hardware)}

@@ -81,7 +81,6 @@ func (r *portReader) missing(port, fact string, err error) {
 	}
 }
 
-// device reads the ports of one device.
 func (r *portReader) device(device string) []facts.RDMAPort {
 	dir := path.Join(rdmaFolder, device)
 	base := facts.RDMAPort{Device: device, Firmware: r.word(dir + "/fw_ver"), Model: r.word(dir + "/hca_type")}
@@ -123,7 +122,6 @@ func (r *portReader) word(file string) string {
 	return escape.Printable(s, maxWord)
 }
 
-// port reads one port.
 func (r *portReader) port(p *facts.RDMAPort) {
 	label := p.Device + ":" + strconv.Itoa(p.Port)
 	text := func(file string) string {
@@ -181,7 +179,6 @@ func (r *portReader) readGIDs(p *facts.RDMAPort, label string) {
 	}
 }
 
-// gid reads what is known of one entry.
 func (r *portReader) gid(p *facts.RDMAPort, index int, text string) facts.GID {
 	g := facts.GID{Index: index, GID: text}
 	switch p.LinkLayer {

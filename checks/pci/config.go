@@ -148,7 +148,6 @@ func linkWidth(n int) int {
 	return n
 }
 
-// readExpress reads the PCI Express capability at the given place.
 func readExpress(d *facts.PCIDevice, c configSpace, at int) {
 	if flags, ok := c.u16(at + 0x02); ok { // PCI_EXP_FLAGS.
 		d.PortType = portTypes[flags>>4&0xf].word

@@ -78,7 +78,6 @@ type reader struct {
 	gaps gather.Gaps
 }
 
-// gap notes what could not be read of a device.
 func (r *reader) gap(address, fact, reason, hint string) {
 	r.gaps.Add(address, "pci", fact, reason, hint)
 }
@@ -86,7 +85,6 @@ func (r *reader) gap(address, fact, reason, hint string) {
 // noNUMANode is the value of numa_node if the firmware names no node (NUMA_NO_NODE of Linux include/linux/numa.h).
 const noNUMANode = -1
 
-// device reads one function.
 func (r *reader) device(address string) facts.PCIDevice {
 	dir := path.Join(Devices, address)
 	d := facts.PCIDevice{
@@ -147,7 +145,6 @@ func (r *reader) id(name string, digits int) string {
 	return fmt.Sprintf("0x%0*x", digits, n)
 }
 
-// place finds the device's position in the tree.
 func (r *reader) place(d *facts.PCIDevice, dir string) {
 	// In sysfs the entry is one link to a path without others: the expensive walk is only the fallback.
 	target, err := r.host.Link(dir)
@@ -249,7 +246,6 @@ func (r *reader) look(d *facts.PCIDevice, dir string) {
 	}
 }
 
-// config reads config space and notes what it hides.
 func (r *reader) config(d *facts.PCIDevice, dir string) (configState, error) {
 	b, err := r.host.ReadPart(dir+"/config", configExtended)
 	if err != nil {
@@ -303,7 +299,6 @@ const (
 	WordAMD    = "amd"
 )
 
-// gpuVendors are the words for PCI vendor ids.
 var gpuVendors = map[string]string{VendorNVIDIA: WordNVIDIA, VendorAMD: WordAMD}
 
 // IsGPU reports whether a PCI function is a GPU by its class and vendor.

@@ -50,7 +50,6 @@ const maxSaid = 120
 // query is the query of an address in a message: storage has signatures there.
 var query = lazy.New(`\?[^\s"]*`)
 
-// explain says in a line what failed.
 func (r *Repository) explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -31,7 +31,6 @@ func newGuard(hostport string, o Options, asked func()) *guard {
 	return &guard{next: o.transport, plain: o.PlainHTTP || isLoopback(host), itself: isItself(host), silence: o.Silence, asked: asked}
 }
 
-// isLoopback reports whether a host is the machine itself.
 func isLoopback(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	at, err := netip.ParseAddr(host)

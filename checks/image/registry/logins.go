@@ -55,7 +55,6 @@ type logins struct {
 	helper string
 }
 
-// loginFile is a file of passwords.
 type loginFile struct {
 	Auths       map[string]json.RawMessage `json:"auths"`
 	CredsStore  string                     `json:"credsStore"`
@@ -101,7 +100,6 @@ func (l *logins) Authorization() (*authn.AuthConfig, error) {
 	return &authn.AuthConfig{}, nil
 }
 
-// maxLogins bounds a file of passwords.
 const maxLogins = 1 << 20
 
 func readLogins(name string) (*loginFile, error) {

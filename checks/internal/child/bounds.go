@@ -19,7 +19,6 @@ const maxOutputRead = 256 << 20
 // maxMessageBytes bounds the messages: a full probe of 16 GPUs sends 3 MB.
 const maxMessageBytes = 64 << 20
 
-// maxMessages bounds the lines on the message pipe.
 const maxMessages = 1 << 17
 
 // bounded reads a number of bytes from r and one more, which shows that there are too many.

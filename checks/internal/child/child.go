@@ -262,7 +262,6 @@ func (s *Spec) silence() time.Duration {
 	return s.Silence()
 }
 
-// within waits for the child's end for some time.
 func within(d time.Duration, ended <-chan *ending) *ending {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -274,7 +273,6 @@ func within(d time.Duration, ended <-chan *ending) *ending {
 	}
 }
 
-// conclude reads the exit code or the signal from the state of the process.
 func (r *Result) conclude(state *ending) {
 	if r.Finished { // The deadline that came while it was leaving took nothing.
 		r.TimedOut, r.Canceled, r.Silent, r.Quiet = false, false, false, 0

@@ -136,7 +136,6 @@ func endChildren() {
 	}
 }
 
-// killGroup kills this process, its descendants and its group.
 func killGroup() {
 	endAll(childrenOf)
 	if unix.Getpgrp() == os.Getpid() {

@@ -146,7 +146,6 @@ func (a *Answer) take(message []byte) {
 	}
 }
 
-// conclude adds how the child ended.
 func (a *Answer) conclude(r child.Result) {
 	a.Left = r.Left
 	switch {

@@ -105,7 +105,6 @@ func (q *interviewer) run() (end, error) {
 	return q.devices()
 }
 
-// devices queries each GPU, and then each pair.
 func (q *interviewer) devices() (end, error) {
 	count, ret := get(q, "nvmlDeviceGetCount", q.lib.DeviceGetCount)
 	if ret != nvml.SUCCESS {

@@ -40,7 +40,6 @@ const (
 	ipoibBytes = 20 // INFINIBAND_ALEN, include/uapi/linux/if_infiniband.h.
 )
 
-// colonAddress redacts one address.
 func (r *Redactor) colonAddress(s string) string {
 	groups := strings.Split(s, ":")
 	width := func(g []string, n int) bool {

@@ -235,7 +235,6 @@ func isHostVariable(name string) bool {
 	return slices.ContainsFunc(known().HostVariables, func(v string) bool { return name == v || strings.HasSuffix(name, "_"+v) })
 }
 
-// hostVariable redacts the value of such a variable.
 func (r *Redactor) hostVariable(value string) string {
 	if scheme, rest, ok := strings.Cut(value, "://"); ok {
 		return scheme + "://" + r.hosts(rest)

@@ -168,7 +168,6 @@ func (r *Redactor) user(name string) string {
 	return r.named("user", name)
 }
 
-// job returns the stand-in of the name of a job.
 func (r *Redactor) job(name string) string {
 	if known().Ordinary.MatchString(lower(name)) {
 		return name
@@ -184,7 +183,6 @@ func (r *Redactor) LearnHome(home string) {
 	}
 }
 
-// serial returns the stand-in of a serial number.
 func (r *Redactor) serial(number string) string {
 	trimmed := strings.Trim(number, " []")
 	if len(trimmed) < 4 || strings.EqualFold(trimmed, "unknown") || strings.Trim(trimmed, "0") == "" ||

@@ -47,7 +47,6 @@ func wordsOf(name string) []string {
 	return strings.FieldsFunc(lower(hump.ReplaceAllString(name, "$1 $2")), notAlnum)
 }
 
-// secrecy tells whether a name is that of a secret.
 func secrecy(name string) strength {
 	if name == "PWD" || name == "OLDPWD" { // The shell's folders.
 		return noSecret
@@ -122,7 +121,6 @@ type setting struct {
 	flag, quoted, first, whole bool
 }
 
-// secret reports whether a value is one.
 func (s setting) secret(value string) bool {
 	sure := secrecy(s.name)
 	if sure == noSecret || plainSetting(value) {
@@ -161,7 +159,6 @@ func SecretVariable(name, value string) bool {
 	return setting{name: name, sign: '=', quoted: true}.secret(value)
 }
 
-// secrets replaces the secrets of one line.
 func secrets(s string) string {
 	s = apply(known().Secrets, s, secretOf)
 	if !hasHint(s) {

@@ -71,7 +71,6 @@ func (r *Redactor) walk(at fieldPlace, v reflect.Value) reflect.Value {
 	return v
 }
 
-// structure redacts the fields of a struct.
 func (r *Redactor) structure(at fieldPlace, v reflect.Value) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	out.Set(v)
@@ -95,7 +94,6 @@ func (r *Redactor) structure(at fieldPlace, v reflect.Value) reflect.Value {
 	return out
 }
 
-// dictionary redacts the keys and the values of a map.
 func (r *Redactor) dictionary(at fieldPlace, v reflect.Value) reflect.Value {
 	if v.IsNil() || v.Type().Key().Kind() != reflect.String {
 		return v
@@ -135,7 +133,6 @@ func stringIn(v reflect.Value) (string, bool) {
 	return v.String(), true
 }
 
-// list redacts the elements of a list.
 func (r *Redactor) list(at fieldPlace, v reflect.Value) reflect.Value {
 	if v.IsNil() || v.Type().Elem().Kind() == reflect.Uint8 {
 		return v
@@ -203,7 +200,6 @@ func (r *Redactor) behind(head, s string, addresses bool) string {
 	return r.Content(s, addresses)
 }
 
-// setting redacts the value of a variable.
 func (r *Redactor) setting(name, value string) string {
 	if value == "" {
 		return value

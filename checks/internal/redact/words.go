@@ -203,7 +203,6 @@ func (r *Redactor) hostWithDomain(name string) string {
 	return standIn
 }
 
-// image returns the stand-in of the name of a container image.
 func (r *Redactor) image(name string) string {
 	if publicImage(name) || known().Ordinary.MatchString(lower(name)) {
 		return name

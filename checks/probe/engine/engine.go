@@ -230,7 +230,6 @@ func (e *engine) timeSlow(parts []part) bool {
 	return true
 }
 
-// leaves reports whether to skip a transfer.
 func (e *engine) leaves(t *probe.Transfer) bool {
 	if e.again != nil {
 		return !e.again[transferKey(t)]
@@ -240,7 +239,6 @@ func (e *engine) leaves(t *probe.Transfer) bool {
 
 func (e *engine) stage(name string) { e.send(message{Stage: name}) }
 
-// fail turns an error into a failure.
 func fail(err error) *drive.Failure { return ofProbe(err, drive.Of(err)) }
 
 // failOnGPU is fail for a call that allocates something on a GPU.
@@ -259,7 +257,6 @@ func ofProbe(err error, f *drive.Failure) *drive.Failure {
 	return f
 }
 
-// prepare starts the driver and makes the GPUs ready.
 func (e *engine) prepare() *drive.Failure {
 	d, f := drive.Start(e.order.API, func(stage string, l *drive.Library) { e.send(message{Stage: stage, Library: l}) })
 	if f != nil {
@@ -293,7 +290,6 @@ func (e *engine) prepare() *drive.Failure {
 	return nil
 }
 
-// devices lists the GPUs.
 func (e *engine) devices() *drive.Failure {
 	handles, err := e.d.Devices()
 	if err != nil {
