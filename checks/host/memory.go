@@ -10,7 +10,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 )
 
 // Memory is a machine held in memory: a recording, or one that a test made up. It must not be changed while it is read. A path
@@ -125,12 +124,7 @@ func (m *Memory) setAnswer(question string, raw json.RawMessage, err error) {
 	m.answers[question] = &outcome{raw, err}
 }
 
-func absolute(name string) string {
-	if strings.HasPrefix(name, "/") {
-		return path.Clean(name)
-	}
-	return path.Clean("/" + name)
-}
+func absolute(name string) string { return path.Clean("/" + name) }
 
 // node returns the node of a path, and creates it with the folders above it.
 func (m *Memory) node(name string) *node {
