@@ -103,13 +103,9 @@ func (g *group) start(ctx context.Context, each [][]place) {
 func (g *group) startOne(ctx context.Context, m *member) {
 	o := g.order
 	o.Mine = m.places
-	env := g.env
-	if env == nil && g.unset == nil {
-		env = g.session.options.Env
-	}
 	spec := child.Spec{
 		Task: rankTask, Args: o, Input: m.input, Unset: g.unset, Stdout: maxLog,
-		Env: append(drive.Environment(), env...),
+		Env: append(drive.Environment(), g.env...),
 		Receive: func(raw json.RawMessage) {
 			select {
 			case g.events <- event{from: m, raw: slices.Clone(raw)}:

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/deadline"
 	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/internal/child"
 	"github.com/gpudoctor/gpudoctor/checks/probe"
 )
@@ -180,11 +181,7 @@ func (s *session) anyWorks() bool {
 }
 
 func (s *session) armNamed(name string) *probe.Arm {
-	i := slices.IndexFunc(s.report.Arms, func(a probe.Arm) bool { return a.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &s.report.Arms[i]
+	return facts.Find(s.report.Arms, func(a *probe.Arm) bool { return a.Name == name })
 }
 
 // survey asks a process which GPUs there are, and loads the library there.
@@ -194,7 +191,7 @@ func (s *session) survey(ctx context.Context) bool {
 		first = s.options.Candidates[0]
 	}
 	s.library, s.report.FoundBy = first.Path, first.FoundBy
-	g := newGroup(s, order{Library: s.library}, nil, nil)
+	g := newGroup(s, order{Library: s.library}, s.options.Env, nil)
 	defer g.end()
 	g.start(ctx, [][]place{nil})
 	var found *survey
