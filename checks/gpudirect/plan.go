@@ -44,11 +44,7 @@ func nicsOf(f *facts.Facts) []nic {
 }
 
 func distance(f *facts.Facts, gpu, address string) int {
-	p := f.Links.Between(gpu, address)
-	if p == nil {
-		return data.PathRank("")
-	}
-	return data.PathRank(p.Path)
+	return data.PathRank(cmp.Or(f.Links.Between(gpu, address), &facts.Pair{}).Path)
 }
 
 // pairs are the registrations to try: each GPU with its nearest NIC, of several the one with the fewest GPUs, and each NIC
