@@ -11,14 +11,6 @@ import (
 	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
-// linkedModel returns the rate at which a GPU of this model sends over its NVLinks; 0 for a part of a GPU, or without.
-func linkedModel(name string) float64 {
-	if strings.Contains(name, "MIG") {
-		return 0
-	}
-	return data.GPUModelOf(name).NVLinkGBps
-}
-
 // CompareBenchmarks compares tables that had no links to be compared with.
 func CompareBenchmarks(f *facts.Facts) {
 	f.Benchmarks = slices.Clone(f.Benchmarks)
@@ -118,10 +110,7 @@ func weakestHost(f *facts.Facts) (rate, threshold float64, basis string) {
 
 // integrated reports whether a GPU of a table, or of the machine, is a part of its processor.
 func integrated(f *facts.Facts, b *facts.Benchmark) bool {
-	names := slices.Clone(b.GPUNames)
-	for _, g := range f.GPUs.All() {
-		names = append(names, g.Name)
-	}
+	names := slices.Concat(b.GPUNames, modelsOf(f, anyGPU))
 	return slices.ContainsFunc(names, func(name string) bool { return data.GPUModelOf(name).Form == "superchip" })
 }
 
@@ -177,8 +166,8 @@ func modelRate(names []string) (rate float64, basis string) {
 		return 0, ""
 	}
 	for _, name := range names {
-		r := linkedModel(name)
-		if r == 0 || rate != 0 && r != rate {
+		r := data.GPUModelOf(name).NVLinkGBps
+		if r == 0 || rate != 0 && r != rate || strings.Contains(name, "MIG") { // A part of a GPU has no NVLinks.
 			return 0, ""
 		}
 		rate = r
@@ -211,8 +200,6 @@ func fastest(b *facts.Benchmark, of func(*facts.BenchmarkPoint) bool) (best *fac
 
 // overNetwork reports whether NCCL's log shows that all channels go over NICs, as with NCCL_P2P_DISABLE=1.
 func overNetwork(f *facts.Facts) bool {
-	if f.Logs == nil || len(f.Logs.Transports) == 0 {
-		return false
-	}
-	return !slices.ContainsFunc(f.Logs.Transports, func(t facts.Transport) bool { return t.Kind != "net" })
+	return f.Logs != nil && len(f.Logs.Transports) > 0 &&
+		!slices.ContainsFunc(f.Logs.Transports, func(t facts.Transport) bool { return t.Kind != "net" })
 }
