@@ -22,14 +22,6 @@ const (
 	iommuGroups = "/sys/kernel/iommu_groups"
 )
 
-// The modes.
-const (
-	iommuOff         = "off"
-	iommuPassthrough = "passthrough"
-	iommuTranslated  = "translated"
-	iommuMixed       = "mixed"
-)
-
 func gatherIOMMU(_ context.Context, g *gather.Gathering) error {
 	f := &facts.IOMMUFacts{}
 	var err error
@@ -112,20 +104,20 @@ func iommuMode(f *facts.IOMMUFacts, tree *facts.PCIFacts) (mode, unknown string)
 		case slices.ContainsFunc(tree.All(), func(d facts.PCIDevice) bool { return d.IOMMUGroup != nil }):
 			return "", "devices belong to IOMMU groups, but the groups are hidden"
 		}
-		return iommuOff, ""
+		return "off", ""
 	}
 	types := peerGroupTypes(f.Groups, tree)
 	identity := slices.Contains(types, "identity")
 	translated := slices.ContainsFunc(types, func(t string) bool { return t != "identity" && t != "" })
 	switch {
 	case identity && translated:
-		return iommuMixed, ""
+		return "mixed", ""
 	case slices.Contains(types, ""):
 		return "", "the kernel does not say the type of each IOMMU group"
 	case identity:
-		return iommuPassthrough, ""
+		return "passthrough", ""
 	}
-	return iommuTranslated, ""
+	return "translated", ""
 }
 
 // peerGroupTypes returns the types that decide: those of the groups of GPUs and NICs, or of all groups without
