@@ -138,8 +138,9 @@ func TestNearest(t *testing.T) {
 			}
 		}
 		for _, p := range f.Links.Pairs {
-			back := topology.wayBetween(p.B, p.A)
-			expect.That(t, back.path == p.Path && back.common == p.CommonBridge && len(back.bridges) == len(p.Bridges), "%s: %s to %s is %s, and back %s", name, p.A, p.B, p.Path, back.path)
+			back := facts.Pair{A: p.B, B: p.A}
+			topology.joinPCIe(&back)
+			expect.That(t, back.Path == p.Path && back.CommonBridge == p.CommonBridge && len(back.Bridges) == len(p.Bridges), "%s: %s to %s is %s, and back %s", name, p.A, p.B, p.Path, back.Path)
 		}
 		without := *f
 		without.PCI = &facts.PCIFacts{Devices: slices.DeleteFunc(slices.Clone(f.PCI.Devices), func(d facts.PCIDevice) bool {

@@ -175,12 +175,7 @@ func (t *topology) virtual() *bool {
 
 func (t *topology) pair(a, b, kind string) facts.Pair {
 	p := facts.Pair{A: a, B: b, Kind: kind}
-	if w := t.wayBetween(a, b); w != nil {
-		p.Path = w.path
-		p.Bridges = w.bridges
-		p.CommonBridge = w.common
-		p.Narrowest = narrowest(w.hops)
-	}
+	t.joinPCIe(&p)
 	if kind == pairGPUs {
 		t.joinNVLinks(&p)
 		p.P2P = worse(t.peers[[2]string{a, b}], t.peers[[2]string{b, a}])
@@ -189,14 +184,6 @@ func (t *topology) pair(a, b, kind string) facts.Pair {
 		}
 	}
 	return p
-}
-
-// way is the PCIe path between two devices.
-type way struct {
-	path    string
-	bridges []string
-	common  string
-	hops    []hop
 }
 
 // hop is a PCIe link of a path; the port at its upper end may not be known.
@@ -226,13 +213,15 @@ func (t *topology) portTypes(ancestors []string) []string {
 
 // isSwitch reports whether a bridge of this port type is the upper end of a switch, or one to conventional PCI, which counts
 // as a switch.
-func isSwitch(portType string) bool { return portType != pci.PortRoot && portType != pci.PortDownstream }
+func isSwitch(portType string) bool {
+	return portType != pci.PortRoot && portType != pci.PortDownstream
+}
 
-// wayBetween finds the PCIe path between two devices; nil if the place of one is not known.
-func (t *topology) wayBetween(a, b string) *way {
-	da, db := t.devices[a], t.devices[b]
+// joinPCIe fills in the PCIe path of a pair, if the places of both devices are known.
+func (t *topology) joinPCIe(p *facts.Pair) {
+	da, db := t.devices[p.A], t.devices[p.B]
 	if da == nil || db == nil || da.RootBus == "" || db.RootBus == "" {
-		return nil
+		return
 	}
 	shared := 0 // Length of the common part of both lists of ancestors.
 	if da.RootBus == db.RootBus {
@@ -241,26 +230,25 @@ func (t *topology) wayBetween(a, b string) *way {
 		}
 	}
 	typesA, typesB := t.portTypes(da.Ancestors), t.portTypes(db.Ancestors)
-	w := &way{bridges: []string{}}
+	p.Bridges = []string{}
 	for _, address := range slices.Backward(da.Ancestors[shared:]) {
-		w.bridges = append(w.bridges, address)
+		p.Bridges = append(p.Bridges, address)
 	}
-	w.bridges = append(w.bridges, db.Ancestors[shared:]...)
+	p.Bridges = append(p.Bridges, db.Ancestors[shared:]...)
 	hopsB := t.hops(db, typesB, shared)
 	slices.Reverse(hopsB)
-	w.hops = append(t.hops(da, typesA, shared), hopsB...)
+	p.Narrowest = narrowest(append(t.hops(da, typesA, shared), hopsB...))
 	if shared == 0 {
-		w.path = t.throughRoot(da, db)
-		return w
+		p.Path = t.throughRoot(da, db)
+		return
 	}
-	w.common = da.Ancestors[shared-1]
+	p.CommonBridge = da.Ancestors[shared-1]
 	// Each switch has one upstream port, be it on a riser or on the card itself.
 	switches := slices.DeleteFunc(slices.Concat(typesA[shared-1:], typesB[shared:]), func(p string) bool { return !isSwitch(p) })
-	w.path = pathPIX
+	p.Path = pathPIX
 	if len(switches) > 1 {
-		w.path = pathPXB
+		p.Path = pathPXB
 	}
-	return w
 }
 
 func (t *topology) throughRoot(a, b *facts.PCIDevice) string {
@@ -318,13 +306,13 @@ func narrowest(hops []hop) *facts.NarrowestLink {
 	var slowest *facts.NarrowestLink
 	best := math.Inf(1)
 	for _, h := range hops {
-		n := h.rate()
-		if n == nil {
+		now, highest := h.speeds()
+		if now == nil {
 			return nil
 		}
-		best = min(best, n.BestGBps)
-		if slowest == nil || n.GBps < slowest.GBps {
-			slowest = n
+		best = min(best, highest.GBps())
+		if rate := data.PCIeGBps(now.SpeedGTs, now.Width); slowest == nil || rate < slowest.GBps {
+			slowest = &facts.NarrowestLink{At: h.lower.Address, SpeedGTs: now.SpeedGTs, Width: now.Width, GBps: rate}
 		}
 	}
 	if slowest != nil {
@@ -333,22 +321,7 @@ func narrowest(hops []hop) *facts.NarrowestLink {
 	return slowest
 }
 
-// rate returns the current and the best rate of a link; nil if neither end reports one.
-func (h hop) rate() *facts.NarrowestLink {
-	now, best := h.speeds()
-	if now == nil {
-		return nil
-	}
-	return &facts.NarrowestLink{
-		At:       h.lower.Address,
-		SpeedGTs: now.SpeedGTs,
-		Width:    now.Width,
-		GBps:     data.PCIeGBps(now.SpeedGTs, now.Width),
-		BestGBps: best.GBps(),
-	}
-}
-
-// speeds returns what a link has negotiated, and the lower of the maxima of its ends. A port whose best is below
+// speeds returns what a link has negotiated, nil if neither end reports it, and the lower of the maxima of its ends. A port whose best is below
 // what its partner has negotiated is emulated by a hypervisor, and is ignored.
 func (h hop) speeds() (now *facts.PCIeLink, best data.LinkRate) {
 	if h.lower == nil {
