@@ -38,10 +38,7 @@ const EndedWell = 9
 
 // SectionOf is the number of the section in which a line is; 0 is before the first.
 func (t *Text) SectionOf(line int) int {
-	i, found := slices.BinarySearch(t.Sections, line)
-	if found {
-		i++
-	}
+	i, _ := slices.BinarySearch(t.Sections, line+1)
 	return i
 }
 
