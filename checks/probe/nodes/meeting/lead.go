@@ -285,9 +285,7 @@ func (l *leader) Run(ctx context.Context, names []string, only string) nodes.Run
 		if op.Name != probe.AllReduce || op.Outcome != probe.OK {
 			continue
 		}
-		if r.Microseconds == nil {
-			r.Microseconds = op.Microseconds
-		}
+		r.Microseconds = cmp.Or(r.Microseconds, op.Microseconds)
 		if op.BusGBps != nil && (r.BusGBps == nil || *op.BusGBps > *r.BusGBps) {
 			r.BusGBps = op.BusGBps
 		}
