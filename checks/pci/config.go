@@ -39,8 +39,6 @@ func number[T, R uint8 | uint16 | uint32 | int](c configSpace, at int) (v R, ok 
 }
 
 type configState struct {
-	// offBus: every byte read is 0xff.
-	offBus bool
 	// empty: the header is all zeros, so nothing is known.
 	empty bool
 	// whole: the list of capabilities was followed to its end.
@@ -55,9 +53,8 @@ type configState struct {
 func readConfig(d *facts.PCIDevice, config []byte) configState {
 	c := configSpace(config[:min(len(config), configExtended)])
 	all := func(part []byte, b byte) bool { return len(c) > 0 && bytes.Count(part, []byte{b}) == len(part) }
-	state := configState{offBus: all(c, 0xff), empty: all(c[:min(len(c), configHeader)], 0)}
-	d.OffBus = state.offBus
-	if state.offBus || state.empty {
+	state := configState{empty: all(c[:min(len(c), configHeader)], 0)}
+	if d.OffBus = all(c, 0xff); d.OffBus || state.empty {
 		return state
 	}
 	at := 0

@@ -236,7 +236,7 @@ func (r *reader) look(d *facts.PCIDevice, dir string) {
 	if errors.Is(err, host.ErrSlow) {
 		return // A device that does not answer is not asked again.
 	}
-	if d.Link == nil && !state.offBus && (state.express || !state.whole) {
+	if d.Link == nil && !d.OffBus && (state.express || !state.whole) {
 		d.Link = r.sysfsLink(dir)
 	}
 	if b, err := r.host.Read(dir + "/resource"); err == nil {
@@ -254,7 +254,7 @@ func (r *reader) config(d *facts.PCIDevice, dir string) (configState, error) {
 	}
 	state := readConfig(d, b)
 	switch {
-	case state.offBus:
+	case d.OffBus:
 		r.gap(d.Address, "devices.config", "config space reads as all ones: the device has fallen off the bus or has no power",
 			"look for Xid 79 in the kernel log; a power cycle may bring the device back")
 	case len(b) == configHeader:
