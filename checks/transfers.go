@@ -173,7 +173,8 @@ func pairRate(f *facts.Facts, t *probe.Transfer, devices int, s data.Share) (rat
 		rate, threshold = p.NVLinkGBps, s.NVLink
 	case p.LinkType == linkXGMI:
 		if rate = p.XGMIGBps; t.Test == probe.TestCopy || t.Test == probe.TestCopyRead || t.Test == probe.TestBidirectional {
-			rate = min(rate, oneXGMI(f, p))
+			d, _ := pci.DeviceAt(f, p.A) // Of one that is not in the tree no model is known: then all links count.
+			rate = min(rate, cmp.Or(data.GPUModelByID(d.Device).XGMIGBps, rate))
 		}
 		if rate == 0 {
 			return 0, 0, "" // A way over other GPUs, or a driver that does not tell.
@@ -200,12 +201,6 @@ func pairRate(f *facts.Facts, t *probe.Transfer, devices int, s data.Share) (rat
 		basis += fmt.Sprintf(", shared by %.0f peers", crowd)
 	}
 	return rate * lanes, threshold, basis
-}
-
-// oneXGMI is the rate of one xGMI link of a pair, or of all of them if the model is not known.
-func oneXGMI(f *facts.Facts, p *facts.Pair) float64 {
-	d, _ := pci.DeviceAt(f, p.A) // Of one that is not in the tree no model is known.
-	return cmp.Or(data.GPUModelByID(d.Device).XGMIGBps, p.XGMIGBps)
 }
 
 func isAMD(f *facts.Facts, address string) bool {
@@ -247,8 +242,8 @@ func hostRate(f *facts.Facts, gpu, node string, s data.Share) (rate, threshold f
 		return 0, 0, ""
 	}
 	threshold = s.Unknown
-	if near := gpuNode(f, gpu); near != "" && strings.HasPrefix(node, "node") {
-		if threshold = s.Far; near == node {
+	if d, _ := pci.DeviceAt(f, gpu); d.NUMANode != nil && strings.HasPrefix(node, "node") {
+		if threshold = s.Far; node == fmt.Sprintf("node%d", *d.NUMANode) {
 			threshold = s.PCIe
 		}
 	}
@@ -262,12 +257,4 @@ func floor(gbps float64) (rate, threshold float64, basis string) {
 		return 0, 0, ""
 	}
 	return rate, 1, fmt.Sprintf("one lane of PCIe %d.0", data.PCIeGeneration(link.GTs))
-}
-
-// gpuNode is the NUMA node of a GPU, as the probe names it.
-func gpuNode(f *facts.Facts, address string) string {
-	if d, _ := pci.DeviceAt(f, address); d.NUMANode != nil {
-		return fmt.Sprintf("node%d", *d.NUMANode)
-	}
-	return ""
 }

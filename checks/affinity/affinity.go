@@ -49,7 +49,7 @@ func Of(f *facts.Facts) []GPU {
 		case p.Kind == "gpu-gpu":
 			m.gpu(p.A)
 			m.gpu(p.B)
-		case p.Kind == "gpu-nic" && m.carries(p.B):
+		case p.Kind == "gpu-nic" && (len(m.carrying) == 0 || m.carrying[p.B]): // Where RDMA devices are known, only these can.
 			g := m.gpu(p.A)
 			g.NICs = nearer(g.NICs, m.near(&p))
 		case p.Kind == "gpu-nvme":
@@ -84,7 +84,7 @@ func nearer(have []Near, n Near) []Near {
 
 type machine struct {
 	// rdma are the names of the RDMA devices by PCI address; carrying is true for each address
-	// and name of one that can carry the traffic of GPUs.
+	// and name of one that can carry the traffic of GPUs between machines.
 	rdma     map[string]string
 	carrying map[string]bool
 	gpus     map[string]*GPU
@@ -102,10 +102,6 @@ func newMachine(f *facts.Facts) *machine {
 	}
 	return m
 }
-
-// carries reports whether a NIC can carry the traffic of GPUs between machines. Where RDMA
-// devices are known, only these can.
-func (m *machine) carries(nic string) bool { return len(m.carrying) == 0 || m.carrying[nic] }
 
 func (m *machine) gpu(address string) *GPU {
 	g := m.gpus[address]
