@@ -53,9 +53,7 @@ var probes = []*gather.Check{transfersCheck, gpudirect.Check, collectivesCheck}
 // Gather runs all checks in parallel, each after those that it depends on, and returns the facts and how long each
 // took. One that fails, panics or outlasts its deadline stops no other: its section is unknown.
 func Gather(ctx context.Context, h *host.Host, opts gather.Options) (*facts.Facts, map[string]time.Duration) {
-	if opts.Deadline == 0 {
-		opts.Deadline = deadline.Check
-	}
+	opts.Deadline = cmp.Or(opts.Deadline, deadline.Check)
 	if opts.Whole > 0 {
 		// By then, the child processes have reached their own deadlines.
 		var cancel context.CancelFunc

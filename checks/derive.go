@@ -50,9 +50,7 @@ func deriveGPUs(f *facts.Facts) {
 		if d.Kind != pci.KindGPU || vendor == "" || d.Virtual {
 			continue
 		}
-		if f.GPUs == nil {
-			f.GPUs = &facts.GPUFacts{}
-		}
+		f.GPUs = cmp.Or(f.GPUs, &facts.GPUFacts{})
 		if f.GPUs.At(d.Address) == nil {
 			f.GPUs.Devices = append(f.GPUs.Devices, facts.GPU{Address: d.Address})
 		}
@@ -95,9 +93,7 @@ func derivePairs(f *facts.Facts) {
 	if len(derived)+len(hosts) == 0 {
 		return
 	}
-	if f.Links == nil {
-		f.Links = &facts.LinkFacts{}
-	}
+	f.Links = cmp.Or(f.Links, &facts.LinkFacts{})
 	for _, p := range derived {
 		stated := f.Links.Between(p.A, p.B)
 		if stated == nil {
@@ -108,14 +104,10 @@ func derivePairs(f *facts.Facts) {
 		if stated.Bridges == nil {
 			stated.Bridges, stated.CommonBridge = p.Bridges, p.CommonBridge
 		}
-		if stated.Narrowest == nil {
-			stated.Narrowest = p.Narrowest
-		}
+		stated.Narrowest = cmp.Or(stated.Narrowest, p.Narrowest)
+		stated.P2P = cmp.Or(stated.P2P, p.P2P)
 		if stated.NVLinks == nil {
 			stated.NVLinks, stated.NVSwitch, stated.NVLinkGBps = p.NVLinks, p.NVSwitch, p.NVLinkGBps
-		}
-		if stated.P2P == nil {
-			stated.P2P = p.P2P
 		}
 	}
 	if !f.PCI.Partial {

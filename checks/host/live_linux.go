@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,10 +46,7 @@ func statfs(name string) (Statfs, error) {
 	if err != nil {
 		return Statfs{}, err
 	}
-	unit := int64(st.Frsize) //nolint:unconvert // It has 32 bits on some architectures, as have the next two.
-	if unit == 0 {
-		unit = int64(st.Bsize) //nolint:unconvert // See above.
-	}
+	unit := cmp.Or(int64(st.Frsize), int64(st.Bsize)) //nolint:unconvert // They have 32 bits on some architectures, as has the next one.
 	return Statfs{
 		SizeBytes: int64(st.Blocks) * unit,
 		FreeBytes: int64(st.Bfree) * unit,
@@ -68,10 +66,7 @@ func access(name string) (string, error) {
 	if unix.Faccessat(unix.AT_FDCWD, name, unix.W_OK, unix.AT_EACCESS) == nil {
 		may += "w"
 	}
-	if may == "" {
-		return "none", nil
-	}
-	return may, nil
+	return cmp.Or(may, "none"), nil
 }
 
 // limits returns the resource limits of this process. Go raises that of open files as a process starts (os/rlimit.go), so it is

@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -47,11 +48,7 @@ func Of(call string, err error) Result {
 	case errno == 0:
 		return Result{Outcome: OK}
 	}
-	name := unix.ErrnoName(errno)
-	if name == "" {
-		name = "errno " + strconv.Itoa(int(errno))
-	}
-	return Result{Outcome: Refused, Call: call, Errno: name}
+	return Result{Outcome: Refused, Call: call, Errno: cmp.Or(unix.ErrnoName(errno), "errno "+strconv.Itoa(int(errno)))}
 }
 
 func onPages(size int, f func(memory []byte) Result) Result {

@@ -271,15 +271,11 @@ func (b *Base) Function(m Module, name string) (f Function, err error) {
 
 // Launch enqueues a kernel on a stream. Every parameter is 64 bits wide.
 func (b *Base) Launch(f Function, blocks, threads uint32, s Stream, params ...uint64) error {
-	return b.LaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, addresses(params), nil)
-}
-
-func addresses(params []uint64) unsafe.Pointer {
 	at := make([]unsafe.Pointer, len(params))
 	for i := range params {
 		at[i] = unsafe.Pointer(&params[i])
 	}
-	return unsafe.Pointer(&at[0])
+	return b.LaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, s, unsafe.Pointer(&at[0]), nil)
 }
 
 // IPCHandle returns the handle by which another process can open memory of Alloc.

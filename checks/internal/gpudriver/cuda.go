@@ -75,13 +75,10 @@ func (d *CUDA) describe(r Result) (name, text string) {
 	if name == "" && d.c.GetErrorName != nil && d.c.GetErrorName(r, &s) == Success {
 		name = Text(s)
 	}
-	if name == "" {
-		name = "CUDA_ERROR"
-	}
 	if d.c.GetErrorString != nil && d.c.GetErrorString(r, &s) == Success {
 		text = Text(s)
 	}
-	return name, text
+	return cmp.Or(name, "CUDA_ERROR"), text
 }
 
 // cudaNames are the results whose names older drivers do not know (cuda.h).
