@@ -38,10 +38,7 @@ func affinityKind() *parse.Kind {
 				return false
 			}
 			// The first process counts: which of several is a rank, no line tells.
-			if f := s.NUMA(); f.AllowedCPUs == "" {
-				f.AllowedCPUs = strings.Clone(list)
-				s.Told("numa.allowed_cpus", f.AllowedCPUs, l)
-			}
+			parse.Note(s, &s.NUMA().AllowedCPUs, "numa.allowed_cpus", strings.Clone(list), l)
 			return true
 		},
 	}

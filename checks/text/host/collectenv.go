@@ -44,9 +44,7 @@ var collectEnvKind = &parse.Kind{
 		if version := collectEnvVersion.FindString(value); version != "" && collectEnvPackages[name] != "" {
 			s.Package(collectEnvPackages[name], version, "", "collect_env", l)
 			if name == "Nvidia driver version" {
-				d := &s.GPUs().Driver
-				d.Version = cmp.Or(d.Version, version)
-				s.Told("gpus.driver.version", version, l)
+				parse.Note(s, &s.GPUs().Driver.Version, "gpus.driver.version", version, l)
 			}
 		}
 		return true
@@ -61,18 +59,12 @@ func collectEnvOS(s *parse.Sink, value string, l parse.Line) bool {
 	if m == nil || m[2] == "" && !strings.ContainsAny(value, "0123456789") {
 		return false
 	}
-	setDistribution(s, m[1], l)
-	if host := s.HostFacts(); host.Arch == "" && m[2] != "" {
+	host := s.HostFacts()
+	parse.Note(s, &host.Distribution, "host.distribution", m[1], l)
+	if host.Arch == "" && m[2] != "" {
 		host.Arch = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64", "ppc64le": "ppc64le"}[m[2]]
 	}
 	return true
-}
-
-func setDistribution(s *parse.Sink, name string, l parse.Line) {
-	if host := s.HostFacts(); host.Distribution == "" {
-		host.Distribution = name
-		s.Told("host.distribution", name, l)
-	}
 }
 
 // collectEnvGPU is a GPU of the report: "GPU 0: NVIDIA H100 80GB HBM3".
@@ -123,7 +115,7 @@ var osReleaseKind = &parse.Kind{
 	Anchors: []string{"PRETTY_NAME=", "VERSION_ID=", "DISTRIB_DESCRIPTION=", "Description:\t", "Distributor ID:\t", "Release:\t", "ID="},
 	Line: parse.LineLike(osReleaseLine, func(s *parse.Sink, l parse.Line, m []string) bool {
 		if m[1] != "" {
-			setDistribution(s, m[1], l)
+			parse.Note(s, &s.HostFacts().Distribution, "host.distribution", m[1], l)
 		}
 		return true
 	}),

@@ -74,9 +74,7 @@ var (
 // kernelIOMMU reads what a message says about the IOMMU.
 func kernelIOMMU(s *parse.Sink, l parse.Line, message string) bool {
 	if domain := strings.ToLower(kernelDomain.First(message)); domain != "" {
-		f := s.IOMMU()
-		f.DefaultDomain = cmp.Or(f.DefaultDomain, domain)
-		s.Told("iommu.default_domain", domain, l)
+		parse.Note(s, &s.IOMMU().DefaultDomain, "iommu.default_domain", domain, l)
 		return true
 	}
 	if m := kernelGroup.FindStringSubmatch(message); m != nil {
@@ -97,14 +95,9 @@ func kernelIOMMU(s *parse.Sink, l parse.Line, message string) bool {
 	default:
 		return false
 	}
-	f := s.IOMMU()
-	if f.Vendor == "" {
-		f.Vendor = vendor
-		s.Told("iommu.vendor", vendor, l)
-	}
-	if f.DefaultDomain == "" && kernelPass.MatchString(message) {
-		f.DefaultDomain = "passthrough" // Kernels before 5.3 do not name the default.
-		s.Told("iommu.default_domain", f.DefaultDomain, l)
+	parse.Note(s, &s.IOMMU().Vendor, "iommu.vendor", vendor, l)
+	if kernelPass.MatchString(message) { // Kernels before 5.3 do not name the default.
+		parse.Note(s, &s.IOMMU().DefaultDomain, "iommu.default_domain", "passthrough", l)
 	}
 	return true
 }

@@ -268,17 +268,10 @@ func nvsmiDriver(s *parse.Sink, driver, cuda string, l parse.Line) {
 	d := &s.GPUs().Driver
 	if driver = strings.TrimSpace(driver); nvsmiDriverVersion.MatchString(driver) {
 		s.Package("nvidia-driver", driver, "", "nvidia-smi", l)
-		nvsmiVersion(s, &d.Version, "gpus.driver.version", driver, l)
+		parse.Note(s, &d.Version, "gpus.driver.version", driver, l)
 	}
 	if cuda = strings.TrimSpace(cuda); nvsmiCUDAVersion.MatchString(cuda) {
-		nvsmiVersion(s, &d.CUDAVersion, "gpus.driver.cuda_version", cuda, l)
-	}
-}
-
-func nvsmiVersion(s *parse.Sink, known *string, fact, version string, l parse.Line) {
-	if *known == "" {
-		*known = version
-		s.Told(fact, version, l)
+		parse.Note(s, &d.CUDAVersion, "gpus.driver.cuda_version", cuda, l)
 	}
 }
 
@@ -303,9 +296,4 @@ func nvsmiGPU(s *parse.Sink, busID string, index int, l parse.Line) *facts.GPU {
 }
 
 // nvsmiAnswered notes that NVML listed every GPU.
-func nvsmiAnswered(s *parse.Sink, l parse.Line) {
-	if gpus := s.GPUs(); gpus.NVML == "" {
-		gpus.NVML = "ok"
-		s.Told("gpus.nvml", gpus.NVML, l)
-	}
-}
+func nvsmiAnswered(s *parse.Sink, l parse.Line) { parse.Note(s, &s.GPUs().NVML, "gpus.nvml", "ok", l) }

@@ -121,6 +121,12 @@ func (s *Sink) Told(fact string, value any, l Line) {
 	valuesIn(fact, value, func(fact string, told said) { s.ledger.note(fact, told.value, s.name, l.Number) })
 }
 
+// Note gives a fact a value, unless it has one, and notes the line that tells it.
+func Note[T comparable](s *Sink, fact *T, path string, value T, l Line) {
+	*fact = cmp.Or(*fact, value)
+	s.Told(path, value, l)
+}
+
 // Watch notes that what changes next in a structure of the facts, to which object points, is told by a line. It ends
 // when the reader looks at another line: nothing is put down to a line that came before it.
 func (s *Sink) Watch(fact string, object any, l Line) { s.ledger.watch(fact, object, s.name, l.Number) }
@@ -321,12 +327,10 @@ func (s *Sink) Variable(name, value string, l Line) {
 func (s *Sink) Package(name, version, host, manager string, l Line) {
 	host = cmp.Or(host, s.Host())
 	s.Tell(Event{Kind: VersionTold, Name: name, Value: version, Line: l})
-	for i := range s.Facts.Software {
-		if p := &s.Facts.Software[i]; p.Name == name && p.Version == version && p.Host == host && p.Manager == manager {
-			return
-		}
-	}
-	if len(s.Facts.Software) < MaxEntries {
+	known := slices.ContainsFunc(s.Facts.Software, func(p facts.Package) bool {
+		return p.Name == name && p.Version == version && p.Host == host && p.Manager == manager
+	})
+	if !known && len(s.Facts.Software) < MaxEntries {
 		s.Facts.Software = append(s.Facts.Software, facts.Package{Name: name, Version: version, Host: host, Manager: manager, Source: s.name, Line: l.Number})
 	}
 }
