@@ -258,15 +258,11 @@ func (n *nodes) kind() *parse.Kind {
 func (n *nodes) userKind() *parse.Kind {
 	return &parse.Kind{
 		Name: "user", Title: "The user and its groups", Command: "id", Gives: []string{"container"}, Anchors: []string{"uid="},
-		Line: func(s *parse.Sink, l parse.Line) bool {
-			m := nodesUser.FindStringSubmatch(l.Text)
-			if m == nil {
-				return false
-			}
+		Line: parse.LineLike(nodesUser, func(s *parse.Sink, _ parse.Line, m []string) bool {
 			n.session, n.uid, n.groups = session{s.Source(), s.Host()}, m[1], nodesGroup.FindAllString(m[2], -1)
 			n.judge(s)
 			return true
-		},
+		}),
 	}
 }
 

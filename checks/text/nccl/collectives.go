@@ -42,14 +42,13 @@ func collectivesKind(c *collectives) *parse.Kind {
 	return &parse.Kind{
 		Name: "nccl-collectives", Title: "calls of collectives, with NCCL_DEBUG_SUBSYS=COLL", Gives: []string{"logs"},
 		Anchors: []string{": opCount "},
-		Line:    func(_ *parse.Sink, l parse.Line) bool { return c.read(l) },
+		Line:    parse.LineLike(collectiveCall, func(_ *parse.Sink, l parse.Line, m []string) bool { return c.read(l, m) }),
 	}
 }
 
-func (c *collectives) read(l parse.Line) bool {
-	m := collectiveCall.FindStringSubmatch(l.Text)
-	if m == nil || m[2] == "Send" || m[2] == "Recv" {
-		return m != nil
+func (c *collectives) read(l parse.Line, m []string) bool {
+	if m[2] == "Send" || m[2] == "Recv" {
+		return true
 	}
 	process, size, number := m[1], m[9], m[9]+" "+m[3]
 	known, seen := c.comms[size+" "+process]
