@@ -490,13 +490,9 @@ func (n *log) network(s *parse.Sink, l parse.Line, name, host string) {
 	if name == "" || len(name) > 100 {
 		return
 	}
-	for i := range n.networks {
-		if c := &n.networks[i]; c.Name == name && c.Host == host {
-			c.Count++
-			return
-		}
-	}
-	if len(n.networks) < parse.MaxEntries {
+	if c := facts.Find(n.networks, func(c *facts.NetworkChoice) bool { return c.Name == name && c.Host == host }); c != nil {
+		c.Count++
+	} else if len(n.networks) < parse.MaxEntries {
 		n.networks = append(n.networks, facts.NetworkChoice{Host: strings.Clone(host), Name: strings.Clone(name), Source: s.Source(), Line: l.Number, Count: 1})
 	}
 }

@@ -38,18 +38,16 @@ const maxAddresses = 64
 // prompt, new if need be. What is beyond the bound is returned, but not kept.
 func interfaceNamed(s *parse.Sink, name string, l parse.Line) *facts.Interface {
 	nics, host := s.NICs(), s.Host()
-	for i := range nics.Interfaces {
-		if n := &nics.Interfaces[i]; n.Name == name && n.Host == host {
-			s.Watch("nics.interfaces["+name+"]", n, l)
-			return n
+	n := facts.Find(nics.Interfaces, func(n *facts.Interface) bool { return n.Name == name && n.Host == host })
+	if n == nil {
+		fresh := facts.Interface{Name: name, Host: host, Source: s.Source(), Line: l.Number}
+		if len(nics.Interfaces) >= maxInterfaces {
+			return &fresh
 		}
-	}
-	n := &facts.Interface{Name: name, Host: host, Source: s.Source(), Line: l.Number}
-	if len(nics.Interfaces) < maxInterfaces {
-		nics.Interfaces = append(nics.Interfaces, *n)
+		nics.Interfaces = append(nics.Interfaces, fresh)
 		n = &nics.Interfaces[len(nics.Interfaces)-1]
-		s.Watch("nics.interfaces["+name+"]", n, l)
 	}
+	s.Watch("nics.interfaces["+name+"]", n, l)
 	return n
 }
 

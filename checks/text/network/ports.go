@@ -18,18 +18,16 @@ func Merge(s *parse.Sink, p facts.RDMAPort, l parse.Line) {
 	p.Port = cmp.Or(p.Port, 1)
 	p.Source, p.Line = s.Source(), l.Number
 	nics := s.NICs()
-	for i := range nics.RDMA {
-		if known := &nics.RDMA[i]; agree(known, &p) {
-			for _, g := range p.GIDs {
-				addGID(known, g)
-			}
-			if known.Counters != nil {
-				maps.Copy(known.Counters, p.Counters)
-			}
-			parse.Fill(known, &p)
-			network.NameGIDTypes(known)
-			return
+	if known := facts.Find(nics.RDMA, func(known *facts.RDMAPort) bool { return agree(known, &p) }); known != nil {
+		for _, g := range p.GIDs {
+			addGID(known, g)
 		}
+		if known.Counters != nil {
+			maps.Copy(known.Counters, p.Counters)
+		}
+		parse.Fill(known, &p)
+		network.NameGIDTypes(known)
+		return
 	}
 	if len(nics.RDMA) >= parse.MaxEntries {
 		return
@@ -77,11 +75,7 @@ const maxGIDs = 1024
 
 // addGID adds a GID to a port, or what is known about one beyond its index.
 func addGID(p *facts.RDMAPort, g facts.GID) {
-	for i := range p.GIDs {
-		known := &p.GIDs[i]
-		if known.Index != g.Index {
-			continue
-		}
+	if known := facts.Find(p.GIDs, func(known *facts.GID) bool { return known.Index == g.Index }); known != nil {
 		known.GID = cmp.Or(known.GID, g.GID)
 		known.Type = cmp.Or(known.Type, g.Type)
 		known.Netdev = cmp.Or(known.Netdev, g.Netdev)

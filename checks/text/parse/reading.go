@@ -50,7 +50,18 @@ type Registry struct {
 // to their kinds. Each function makes a family for one reading.
 func NewRegistry(families ...func(*Sink) Family) *Registry {
 	r := &Registry{families: families}
-	r.anchors = sync.OnceValue(r.anchorsOfAll)
+	r.anchors = sync.OnceValue(func() *anchorSet {
+		var all [][]string
+		var skips []func(line []byte) bool
+		for _, k := range r.Kinds() {
+			all = append(all, k.Anchors)
+			skips = append(skips, k.Skips)
+		}
+		for _, t := range message.Statements() {
+			all = append(all, t.Anchors)
+		}
+		return &anchorSet{message.NewAnchorSet(append(all, promptSigns, headingSigns, []string{fence})), skips}
+	})
 	return r
 }
 
@@ -78,19 +89,6 @@ func (r *Registry) Kinds() []*Kind {
 		all = append(all, family(NewSink()).Kinds...)
 	}
 	return all
-}
-
-func (r *Registry) anchorsOfAll() *anchorSet {
-	var all [][]string
-	var skips []func(line []byte) bool
-	for _, k := range r.Kinds() {
-		all = append(all, k.Anchors)
-		skips = append(skips, k.Skips)
-	}
-	for _, t := range message.Statements() {
-		all = append(all, t.Anchors)
-	}
-	return &anchorSet{message.NewAnchorSet(append(all, promptSigns, headingSigns, []string{fence})), skips}
 }
 
 // NewReading begins a reading.
@@ -418,11 +416,9 @@ func (r *Reading) statementIn(line string, takers []uint16) (row *message.Statem
 // recognised counts lines as understood, of which the first has a number.
 func (r *Reading) recognised(kind string, first, lines int) {
 	t := r.Sink.TextUnderWay()
-	for i := range t.Kinds {
-		if k := &t.Kinds[i]; k.Kind == kind {
-			k.Lines += lines
-			return
-		}
+	if k := facts.Find(t.Kinds, func(k *facts.TextKind) bool { return k.Kind == kind }); k != nil {
+		k.Lines += lines
+		return
 	}
 	t.Kinds = append(t.Kinds, facts.TextKind{Kind: kind, Line: first, Lines: lines})
 }
