@@ -1,6 +1,7 @@
 package message
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 )
@@ -130,7 +131,7 @@ func (s *AnchorSet) In(text []byte, owners []uint16) []uint16 {
 		}
 		state &^= endsHere
 		for _, found := range s.ending[state/uint32(s.columns)] {
-			if !slices.Contains(owners[from:], found.owner) && (found.before == "" || endsWith(text[:i+1-keyBytes], found.before)) {
+			if !slices.Contains(owners[from:], found.owner) && (found.before == "" || bytes.HasSuffix(text[:i+1-keyBytes], []byte(found.before))) {
 				owners = append(owners, found.owner)
 			}
 		}
@@ -143,9 +144,4 @@ func (s *AnchorSet) In(text []byte, owners []uint16) []uint16 {
 func (s *AnchorSet) Holding(text string, owners []uint16) []uint16 {
 	holds := func(anchor string) bool { return strings.Contains(text, anchor) }
 	return slices.DeleteFunc(owners, func(o uint16) bool { return !slices.ContainsFunc(s.anchors[o], holds) })
-}
-
-// endsWith is strings.HasSuffix for bytes and a string.
-func endsWith(b []byte, end string) bool {
-	return len(b) >= len(end) && string(b[len(b)-len(end):]) == end
 }

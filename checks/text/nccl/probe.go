@@ -76,6 +76,6 @@ func messagesOf(line string) []probe.Message {
 	}
 	return []probe.Message{{
 		ID: row.ID, Program: row.Program, Role: row.Role, Text: escape.Printable(strings.TrimSpace(line), maxOwnText), Fields: fields,
-		Place: row.PlaceOf(line), Device: who.Device(),
+		Place: row.PlaceOf(line), Device: who.Device,
 	}}
 }

@@ -112,7 +112,7 @@ func (s *Sink) Message(id string, fields map[string]string, l Line) {
 func (s *Sink) message(row *message.Statement, fields map[string]string, who Speaker, l Line) facts.Message {
 	said := facts.Message{
 		ID: row.ID, Program: row.Program, Role: row.Role, Text: escape.Printable(strings.TrimSpace(l.Whole()), maxText), Fields: fields,
-		Host: cmp.Or(who.Host, s.Host()), PID: who.pid, Rank: who.rank, Device: who.device, Time: who.time,
+		Host: cmp.Or(who.Host, s.Host()), PID: who.pid, Rank: who.rank, Device: who.Device, Time: who.time,
 		Source: s.name, Line: l.Number,
 	}
 	if row.Role != "setting" {

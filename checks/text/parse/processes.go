@@ -53,7 +53,7 @@ func (s *Sink) process(who Speaker, l Line) *process {
 		log.list = append(log.list, p)
 	}
 	if p != nil && p.Device == nil {
-		p.Device = who.device
+		p.Device = who.Device
 	}
 	return p
 }
@@ -93,7 +93,7 @@ func (s *Sink) complained(id string, who Speaker, l Line) {
 // Began notes that a process began a communicator of some size, or completed its start.
 func (s *Sink) Began(l Line, rank, ranks int, device *int, ready bool) {
 	who := s.identify(l)
-	who.rank, who.device = &rank, device
+	who.rank, who.Device = &rank, device
 	p := s.process(who, l)
 	if p == nil || p.Ranks != 0 && p.Ranks != ranks { // The first communicator is that of the whole job.
 		return

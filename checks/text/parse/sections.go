@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -63,7 +64,7 @@ func (s *Sink) heading(l Line) {
 	}
 	if said := headingIn(l.Text); said != "" {
 		t := s.TextUnderWay()
-		s.sections = append(s.sections, headed{said, hostOfHeading(said), rankOfName(said)})
+		s.sections = append(s.sections, headed{said, cmp.Or(logsOf.First(said), numbered.First(said)), rankOfName(said)})
 		t.Sections = append(t.Sections, l.Number)
 	}
 }
@@ -84,13 +85,4 @@ func (s *Sink) endSections() {
 			p.section = 0
 		}
 	}
-}
-
-func hostOfHeading(said string) string {
-	for _, form := range []*lazy.Regexp{logsOf, numbered} {
-		if m := form.First(said); m != "" {
-			return m
-		}
-	}
-	return ""
 }

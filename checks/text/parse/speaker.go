@@ -33,10 +33,11 @@ var (
 
 // Speaker is the process that wrote a line, as far as the line tells.
 type Speaker struct {
-	Host   string
+	Host string
+	// Device is the CUDA ordinal of the process's GPU that the line names; nil for none.
+	Device *int
 	pid    int
 	rank   *int
-	device *int
 	time   string
 }
 
@@ -55,7 +56,7 @@ func Identify(line string) Speaker {
 	var s Speaker
 	if strings.Contains(line, "NCCL") {
 		if host, pid, device, ok := ncclSpeakerOf(line); ok {
-			s.Host, s.pid, s.device = host, Number(pid), Optional(device)
+			s.Host, s.pid, s.Device = host, Number(pid), Optional(device)
 		}
 	}
 	if s.pid == 0 {
@@ -67,9 +68,6 @@ func Identify(line string) Speaker {
 	}
 	return s
 }
-
-// Device is the CUDA ordinal of the process's GPU that the line names; nil for none.
-func (s Speaker) Device() *int { return s.device }
 
 // rankOf reads the rank that wrote a line. What the process itself put before it tells it
 // better than its launcher does, of which there may be one on each host.

@@ -62,16 +62,11 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 		return
 	}
 	text := func(i int) []byte { return c.data[lines[i].from:lines[i].to] }
-	full := 0
-	for _, width := range widths {
-		if width == widest {
-			full++
-		}
-	}
+	several := slices.Contains(widths[slices.Index(widths, widest)+1:], widest)
 	at, usual := slices.BinarySearch(screens, widest)
 	broken := map[string]func(i int) bool{
 		"": func(i int) bool {
-			return widths[i] == widest && widest >= leastScreen && (usual || full > 1) || splitsAddress(text(i), text(i+1))
+			return widths[i] == widest && widest >= leastScreen && (usual || several) || splitsAddress(text(i), text(i+1))
 		},
 		" ": func(i int) bool {
 			return at < len(screens) && widths[i]+1+firstWord(text(i+1)) >= screens[at] && !splitsAddress(text(i), text(i+1))
@@ -165,10 +160,7 @@ func isCommand(line []byte) bool {
 // beginsAnew reports whether a line begins as those of logs do: with a prefix, a time or the process that wrote it.
 func beginsAnew(line []byte) bool {
 	head := string(line[:min(len(line), prefixBytes)])
-	if prefixesLen(head) > 0 || freshStart.MatchString(head) || betweenOutputs.MatchString(head) || prefixForms[0].form.MatchString(head) {
-		return true
-	}
-	if isCommand(line) {
+	if prefixesLen(head) > 0 || freshStart.MatchString(head) || betweenOutputs.MatchString(head) || prefixForms[0].form.MatchString(head) || isCommand(line) {
 		return true
 	}
 	word, _, _ := strings.Cut(head, " ")
