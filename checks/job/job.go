@@ -4,7 +4,6 @@ package job
 
 import (
 	"cmp"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -50,14 +49,14 @@ func (s *story) blame(j *facts.Job) {
 		j.Lost, j.Unexplained = s.lost(), s.unexplained()
 		return
 	}
-	alike := map[int]bool{}
 	for _, d := range own {
 		like := d.Class != "" && d.What == j.First.What && d.Class == j.First.Class && d.FileLine == j.First.FileLine
 		if like && d.Rank != nil && j.First.Rank != nil && *d.Rank != *j.First.Rank {
-			alike[*d.Rank] = true
+			j.Alike = append(j.Alike, *d.Rank)
 		}
 	}
-	j.Alike = slices.Sorted(maps.Keys(alike))
+	slices.Sort(j.Alike)
+	j.Alike = slices.Compact(j.Alike)
 }
 
 // story is what the facts say, as the questions below need it.
@@ -88,12 +87,6 @@ type story struct {
 	texts    map[string]*facts.Text
 }
 
-// waits reports whether a row says that a rank waits for others.
-func waits(row string) bool {
-	r := message.StatementOf(row)
-	return r != nil && r.Waits
-}
-
 // hasPassed reports whether the steps of work behind a message show that what it says has passed.
 func hasPassed(m *facts.Message) bool {
 	steps := message.Passes(m.ID)
@@ -119,9 +112,8 @@ func newStory(f *facts.Facts) *story {
 		case (m.ID == "job-cancelled" || m.ID == "srun-told-to-end" && !complained[m.Source]) && (!known || m.Line < line):
 			s.cancelled[m.Source] = m.Line
 		case m.ID == "tests-passed":
-			if _, known := s.provoked[m.Source]; !known {
-				s.provoked[m.Source] = true
-			}
+			_, known := s.provoked[m.Source]
+			s.provoked[m.Source] = s.provoked[m.Source] || !known
 		case m.ID == "tests-failed": // Others passed.
 			s.provoked[m.Source] = false
 		case m.ID == "tests-reported":
@@ -151,22 +143,15 @@ func newStory(f *facts.Facts) *story {
 			s.launcher = d
 		}
 	}
-	pending, outlived := 0, 0
-	for i := range f.Logs.Messages {
-		if m := &f.Logs.Messages[i]; waits(m.ID) {
-			pending++
-			if hasPassed(m) {
-				outlived++
-			}
-		}
-	}
-	s.wentOn = pending > 0 && outlived == pending && len(s.ends) == 0
+	waiting := slices.DeleteFunc(slices.Clone(f.Logs.Messages), func(m facts.Message) bool { return !message.Waits(m.ID) })
+	stuck := slices.ContainsFunc(waiting, func(m facts.Message) bool { return !hasPassed(&m) })
+	s.wentOn = len(waiting) > 0 && !stuck && len(s.ends) == 0
 	waited, lost := map[speaker]bool{}, map[speaker]bool{}
 	ending := false // A process whose communicators were not destroyed aborts them as it ends.
 	for i := range f.Logs.Messages {
 		m := &f.Logs.Messages[i]
 		ending = ending || m.ID == "torch-not-destroyed"
-		waits, follows := waits(m.ID), m.Role == "consequence"
+		waits, follows := message.Waits(m.ID), m.Role == "consequence"
 		aborts := ending && m.ID == "nccl-trace" && len(s.complaints) == 0
 		if s.wentOn && waits || m.Role == "category" && passed(f, m) || aborts || !waits && hasPassed(m) || m.Complains() && s.isOver(m) {
 			s.outlived = append(s.outlived, m.Order)

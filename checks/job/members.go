@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/message"
 )
 
 // withRanks returns the facts with the rank of each message and death that names only the number of its process, where
@@ -195,7 +196,7 @@ func role(j *facts.Job, m *facts.Member) facts.Role {
 		return facts.RoleAlike
 	case m.Rank != nil && j.Lost != nil && j.Lost.Rank == strconv.Itoa(*m.Rank):
 		return facts.RoleLost
-	case m.Waits != nil, waits(m.Said):
+	case m.Waits != nil, message.Waits(m.Said):
 		return facts.RoleWaits
 	case m.End != nil, m.Said != "":
 		return facts.RoleAfter

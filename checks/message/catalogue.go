@@ -228,6 +228,9 @@ var attempt = lazy.New(`(?i)\b(?:attempt|try|retry)\W{0,2}(\d{1,6}) ?(?:of|/) ?(
 // PeerGone reports whether a row states that another process is gone.
 func PeerGone(id string) bool { return cmp.Or(StatementOf(id), &Statement{}).PeerGone }
 
+// Waits reports whether a row states that a rank waits for others.
+func Waits(id string) bool { return cmp.Or(StatementOf(id), &Statement{}).Waits }
+
 // Passes is how many steps of work behind a row's message show that what it says has passed; 0 where it does not pass.
 func Passes(id string) int { return cmp.Or(StatementOf(id), &Statement{}).Passes }
 

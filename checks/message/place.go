@@ -223,10 +223,8 @@ func variablesIn(words string) []string {
 	var all []string
 	for _, at := range variable.Get().FindAllStringIndex(words, -1) {
 		name := words[at[0]:at[1]]
-		if advice.MatchString(words[:at[0]]) {
-			continue
-		}
-		if (knownVariables()[name] || ownPrefixes.MatchString(name)) && !slices.Contains(all, name) && len(all) < maxCodes && !strings.HasPrefix(name, "NCCL_DEBUG") {
+		isKnown := !strings.HasPrefix(name, "NCCL_DEBUG") && (knownVariables()[name] || ownPrefixes.MatchString(name))
+		if isKnown && !slices.Contains(all, name) && len(all) < maxCodes && !advice.MatchString(words[:at[0]]) {
 			all = append(all, name)
 		}
 	}
