@@ -168,7 +168,7 @@ func inForm(v any, form string) (string, error) {
 		for _, one := range v {
 			names = append(names, fmt.Sprint(one))
 		}
-		return listed(names, form)
+		return listed(names, form), nil
 	case map[string]any:
 		return "", fmt.Errorf("an object has no words")
 	case int64:
@@ -210,18 +210,18 @@ func counted(n int, form string) string {
 // most is how many names a sentence lists before it counts the rest.
 const most = 4
 
-func listed(names []string, form string) (string, error) {
+func listed(names []string, form string) string {
 	switch {
 	case form == "comma":
-		return strings.Join(names, ", "), nil
+		return strings.Join(names, ", ")
 	case form != "" && form != "few":
-		return counted(len(names), form), nil
+		return counted(len(names), form)
 	}
 	slices.Sort(names)
 	if form == "few" && len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], ", "), len(names)-most+1), nil
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], ", "), len(names)-most+1)
 	}
-	return english.WordSeries(names, "and"), nil
+	return english.WordSeries(names, "and")
 }
 
 // bytesOf writes a size for people: "64 MiB", "1.5 GiB", and "unlimited" for -1 as the kernel means it.

@@ -216,14 +216,7 @@ func known(v ast.Value, path []string) bool {
 		t := v.Get(ast.StringTerm(path[0]))
 		return t != nil && known(t.Value, path[1:])
 	case *ast.Array:
-		if path[0] != "[]" {
-			return false
-		}
-		for i := range v.Len() {
-			if known(v.Elem(i).Value, path[1:]) {
-				return true
-			}
-		}
+		return path[0] == "[]" && v.Until(func(element *ast.Term) bool { return known(element.Value, path[1:]) })
 	}
 	return false
 }
