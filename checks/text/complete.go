@@ -44,7 +44,7 @@ func Complete(machine, texts *facts.Facts) *facts.Facts {
 		if port, ok := strings.CutSuffix(o.Fact, ".acs"); ok {
 			o.Fact = port + ".acs.control"
 		}
-		return isGathered(section) && values[o.Fact] != o.Value
+		return slices.Contains(gathered, section) && values[o.Fact] != o.Value
 	})
 	joined.Unknown = slices.DeleteFunc(slices.Clone(machine.Unknown), func(u facts.Unknown) bool {
 		return slices.Contains(missing, u) && isKnown(&joined, u)
@@ -52,10 +52,8 @@ func Complete(machine, texts *facts.Facts) *facts.Facts {
 	return &joined
 }
 
-// isGathered reports whether the values of a section are among those of parse.Values.
-func isGathered(section string) bool {
-	return slices.Contains([]string{"host", "pci", "iommu", "numa", "gpus", "links", "container", "nics", "storage"}, section)
-}
+// gathered are the sections whose values are among those of parse.Values.
+var gathered = []string{"host", "pci", "iommu", "numa", "gpus", "links", "container", "nics", "storage"}
 
 // dropUnplaced leaves out GPUs that texts know by index alone where the files show GPUs by
 // address: which of them is meant is not known.

@@ -29,7 +29,23 @@ func readNVBandwidth(s *parse.Sink, in *parse.Lines) {
 	if strings.Contains(l.Text, "GPU(row)") {
 		b.P2P = new(true) // It makes peer access or leaves the pair out (N/A).
 	}
-	matrix(in, func(row, column string, value float64, at parse.Line) { nvbandwidthPoint(&b, row, column, value, at) })
+	matrix(in, func(row, column string, value float64, at parse.Line) {
+		p := facts.BenchmarkPoint{A: "GPU" + row, B: "GPU" + column, Line: at.Number}
+		switch b.What {
+		case "host-to-gpu":
+			p.A = "CPU"
+		case "gpu-to-host":
+			p.A, p.B = "GPU"+column, "CPU"
+		case "copy": // The arrow says which way data goes: from the column to the row.
+			p.A, p.B = "GPU"+column, "GPU"+row
+		}
+		if b.What == "latency" {
+			p.Microseconds = new(value / 1000) // It prints nanoseconds.
+		} else {
+			p.GBps = &value
+		}
+		AddPoint(&b, p)
+	})
 	for _, next := range in.Ahead(4) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(next.Text), "SUM "); ok {
 			b.Test, _, _ = strings.Cut(name, " ")
@@ -63,22 +79,4 @@ var nvbandwidthTests = [][2]string{
 func nvbandwidthWhat(name, title string) string {
 	i := slices.IndexFunc(nvbandwidthTests, func(t [2]string) bool { return strings.Contains(name+" "+title, t[0]) })
 	return nvbandwidthTests[i][1]
-}
-
-func nvbandwidthPoint(b *facts.Benchmark, row, column string, value float64, at parse.Line) {
-	p := facts.BenchmarkPoint{A: "GPU" + row, B: "GPU" + column, Line: at.Number}
-	switch b.What {
-	case "host-to-gpu":
-		p.A = "CPU"
-	case "gpu-to-host":
-		p.A, p.B = "GPU"+column, "CPU"
-	case "copy": // The arrow says which way data goes: from the column to the row.
-		p.A, p.B = "GPU"+column, "GPU"+row
-	}
-	if b.What == "latency" {
-		p.Microseconds = new(value / 1000) // It prints nanoseconds.
-	} else {
-		p.GBps = &value
-	}
-	AddPoint(b, p)
 }

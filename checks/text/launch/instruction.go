@@ -24,12 +24,14 @@ type instruction struct {
 	lines []parse.Line
 }
 
-func (in *instruction) joined() string {
-	var b strings.Builder
+func (in *instruction) joined() string { return strings.TrimSpace(in.text("")) }
+
+func (in *instruction) text(between string) string {
+	var texts []string
 	for _, l := range in.lines {
-		b.WriteString(l.Text)
+		texts = append(texts, l.Text)
 	}
-	return strings.TrimSpace(b.String())
+	return strings.Join(texts, between)
 }
 
 var (
@@ -80,15 +82,9 @@ func (f *Dockerfile) goesOn(text string) string {
 
 // words splits what follows the name of an instruction as a shell does; line is that of a word.
 func (in *instruction) words() (words []shell.Word, line func(shell.Word) int) {
-	var b strings.Builder
-	for i, l := range in.lines {
-		if i > 0 {
-			b.WriteString("\\\n")
-		}
-		b.WriteString(l.Text)
-	}
-	if commands := shell.Line(b.String()); len(commands) > 0 {
+	text := in.text("\\\n")
+	if commands := shell.Line(text); len(commands) > 0 {
 		words = commands[0].Words
 	}
-	return words, func(w shell.Word) int { return in.lines[strings.Count(b.String()[:w.From], "\n")].Number }
+	return words, func(w shell.Word) int { return in.lines[strings.Count(text[:w.From], "\n")].Number }
 }

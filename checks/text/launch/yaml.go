@@ -328,12 +328,9 @@ func (w *yamlWalk) texts(n *yaml.Node) (list []string) {
 func isSequence(n *yaml.Node) bool { return n != nil && n.Kind == yaml.SequenceNode }
 
 func isServices(n *yaml.Node) bool {
-	for _, service := range parse.YAMLMapping(n) {
-		if hasAny(parse.YAMLMapping(service), "image", "build", "shm_size") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(parse.YAMLMapping(n))), func(service *yaml.Node) bool {
+		return hasAny(parse.YAMLMapping(service), "image", "build", "shm_size")
+	})
 }
 
 func hasAny(m map[string]*yaml.Node, keys ...string) bool {

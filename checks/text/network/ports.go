@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -46,14 +47,11 @@ func agree(a, b *facts.RDMAPort) bool {
 		a.NetdevUp != nil && b.NetdevUp != nil && *a.NetdevUp != *b.NetdevUp {
 		return false
 	}
-	for _, g := range b.GIDs {
-		for _, known := range a.GIDs {
-			if known.Index == g.Index && known.GID != "" && g.GID != "" && !sameGID(known.GID, g.GID) {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b.GIDs, func(g facts.GID) bool {
+		return slices.ContainsFunc(a.GIDs, func(known facts.GID) bool {
+			return known.Index == g.Index && known.GID != "" && g.GID != "" && !sameGID(known.GID, g.GID)
+		})
+	})
 }
 
 // contradict reports whether two values are known and differ.

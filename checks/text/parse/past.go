@@ -245,10 +245,7 @@ func datesOf(whole string) dates {
 
 // at is the date of a line: the last one at or above it.
 func (d dates) at(line int) (date, bool) {
-	i, found := slices.BinarySearchFunc(d.from, line, func(d date, line int) int { return cmp.Compare(d.line, line) })
-	if found {
-		return d.from[i], true
-	}
+	i, _ := slices.BinarySearchFunc(d.from, line+1, func(d date, line int) int { return cmp.Compare(d.line, line) })
 	if i == 0 {
 		return date{}, false
 	}

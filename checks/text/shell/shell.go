@@ -68,11 +68,10 @@ var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant
 
 // Parse reads a script. Behind a line that is no shell it begins again.
 func Parse(text string) *Script {
-	s := &Script{Whole: true}
 	if len(text) > MaxBytes {
-		s.Whole = false
-		return s
+		return &Script{}
 	}
+	s := &Script{Whole: true}
 	w := walk{script: s, text: text}
 	for tries := 0; w.base < len(text) && len(s.Commands) < maxCommands; {
 		rest := window(text[w.base:], tries > maxErrors)

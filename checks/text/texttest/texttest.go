@@ -92,13 +92,8 @@ var (
 // PCIDevice returns a PCI function of a text's facts.
 func PCIDevice(t *testing.T, f *facts.Facts, address string) facts.PCIDevice {
 	t.Helper()
-	if f.PCI != nil {
-		for _, d := range f.PCI.Devices {
-			if d.Address == address {
-				return d
-			}
-		}
-	}
-	t.Fatalf("no function %s in %+v", address, f.PCI)
-	return facts.PCIDevice{}
+	expect.Must(t, f.PCI != nil, "no functions")
+	d := facts.Find(f.PCI.Devices, func(d *facts.PCIDevice) bool { return d.Address == address })
+	expect.Must(t, d != nil, "no function %s in %+v", address, f.PCI)
+	return *d
 }
