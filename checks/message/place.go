@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -51,19 +50,13 @@ func (t *Statement) PlaceOf(line string) *facts.Place {
 			continue
 		}
 		p.Library = form.library
+		groups := map[string]string{}
 		for i, name := range form.like.Get().SubexpNames() {
-			switch name {
-			case "file":
-				p.File = shortFile(m[i])
-			case "function":
-				p.Function = m[i]
-			case "words":
-				words = m[i]
-			case "result":
-				if c, ok := codeOf(data.Codes().NCCL, m[i]); ok {
-					p.Codes = append(p.Codes, facts.Code{Space: "nccl", Number: c.Number, Name: c.Name})
-				}
-			}
+			groups[name] = m[i]
+		}
+		p.File, p.Function, words = shortFile(groups["file"]), groups["function"], groups["words"]
+		if c := codeOf(data.Codes().NCCL, groups["result"]); c != nil {
+			p.Codes = append(p.Codes, facts.Code{Space: "nccl", Number: c.Number, Name: c.Name})
 		}
 		name := p.File
 		if p.Library == "libfabric" { // A provider does many things, and its functions say which.
@@ -118,98 +111,73 @@ func codesIn(words, area string) []facts.Code {
 		}
 	}
 	if m := wcName.FindStringSubmatch(words); m != nil {
-		if c, ok := codeOf(data.Codes().Completions, m[1]); ok {
+		if c := codeOf(data.Codes().Completions, m[1]); c != nil {
 			add("ibverbs", c.Number, c.Name)
 		}
 	} else if m := wcNumber.FindStringSubmatch(words); m != nil && (area == "verbs" || area == "gpu-network" || strings.Contains(words, "IB")) {
-		if c, ok := codeOf(data.Codes().Completions, strings.Join(m[1:], "")); ok {
+		if c := codeOf(data.Codes().Completions, strings.Join(m[1:], "")); c != nil {
 			add("ibverbs", c.Number, c.Name)
 		}
 	}
 	if aboutCUDA.MatchString(words) || area == "cuda" {
-		if c, ok := cudaCode(words); ok {
+		if c := cudaCode(words); c != nil {
 			add("cuda", c.Code, c.Name)
 		}
 		return all
 	}
-	if c, ok := errnoCode(words); ok {
+	if c := errnoCode(words); c != nil {
 		add("errno", c.Number, c.Name)
 	}
 	return all
 }
 
-// cudaCode is the error of CUDA or HIP that a text holds, by name, words or number.
-func cudaCode(words string) (data.DriverError, bool) {
-	codes, i := data.DriverErrors().Codes, -1
+// cudaCode is the error of CUDA or HIP that a text holds, by name, words or number; nil if it holds none.
+func cudaCode(words string) (found *data.DriverError) {
+	codes := data.DriverErrors().Codes
 	if m := cudaName.FindStringSubmatch(words); m != nil {
-		i = slices.IndexFunc(codes, func(c data.DriverError) bool {
+		found = facts.Find(codes, func(c *data.DriverError) bool {
 			return c.Name == m[1] || m[2] != "" && strings.EqualFold(c.Runtime, m[2])
 		})
 	}
-	if i < 0 {
-		i = longest(words, len(codes), func(i int) string { return codes[i].Words })
+	if found == nil {
+		found = longest(words, codes, func(c *data.DriverError) string { return c.Words })
 	}
-	if m := cudaNumber.FindStringSubmatch(words); i < 0 && m != nil {
-		i = slices.IndexFunc(codes, func(c data.DriverError) bool { return strconv.Itoa(c.Code) == strings.Join(m[1:], "") })
+	if m := cudaNumber.FindStringSubmatch(words); found == nil && m != nil {
+		found = facts.Find(codes, func(c *data.DriverError) bool { return strconv.Itoa(c.Code) == strings.Join(m[1:], "") })
 	}
-	if i < 0 {
-		return data.DriverError{}, false
-	}
-	return codes[i], true
+	return found
 }
 
-// errnoCode is the error of the operating system that a text holds, by name, words or number.
-func errnoCode(words string) (data.Code, bool) {
+// errnoCode is the error of the operating system that a text holds, by name, words or number; nil if it holds none.
+func errnoCode(words string) *data.Code {
 	codes := data.Codes().Errno
-	if m := errnoName.FindStringSubmatch(words); m != nil {
-		if c, ok := codeOf(codes, m[1]); ok {
-			return c, true
-		}
+	found := codeOf(codes, errnoName.First(words))
+	if found == nil {
+		found = longest(words, codes, func(c *data.Code) string { return c.Words })
 	}
-	if i := longest(words, len(codes), func(i int) string { return codes[i].Words }); i >= 0 {
-		return codes[i], true
+	if m := errnoNumber.FindStringSubmatch(words); found == nil && m != nil && !strings.Contains(words, "exitcode") {
+		found = codeOf(codes, strings.Join(m[1:], ""))
 	}
-	if m := errnoNumber.FindStringSubmatch(words); m != nil && !strings.Contains(words, "exitcode") {
-		return codeOf(codes, strings.Join(m[1:], ""))
-	}
-	return data.Code{}, false
+	return found
 }
 
-// longest is the place of the longest of some words that a text holds, whatever their case; -1 where it holds none.
-func longest(text string, n int, words func(int) string) int {
+// longest is the code of which a text holds the longest words, whatever their case; nil where it holds none.
+func longest[T any](text string, codes []T, words func(*T) string) (best *T) {
 	text = strings.ToLower(text)
-	best := -1
-	for i := range n {
-		if w := words(i); w != "" && (best < 0 || len(w) > len(words(best))) && strings.Contains(text, strings.ToLower(w)) {
-			best = i
+	for i := range codes {
+		w := words(&codes[i])
+		if w != "" && (best == nil || len(w) > len(words(best))) && strings.Contains(text, strings.ToLower(w)) {
+			best = &codes[i]
 		}
 	}
 	return best
 }
 
-// codeOf is the code that goes by a name or a number.
-func codeOf(codes []data.Code, text string) (data.Code, bool) {
+// codeOf is the code that goes by a name or a number; nil if there is none.
+func codeOf(codes []data.Code, text string) *data.Code {
 	n, err := strconv.Atoi(text)
-	i := slices.IndexFunc(codes, func(c data.Code) bool { return c.Name == text || err == nil && c.Number == n })
-	if i < 0 {
-		return data.Code{}, false
-	}
-	return codes[i], true
+	return facts.Find(codes, func(c *data.Code) bool { return c.Name == text || err == nil && c.Number == n })
 }
-
-// knownVariables are the variables of libraries that the tables name.
-var knownVariables = sync.OnceValue(func() map[string]bool {
-	known := map[string]bool{}
-	for name := range data.Variables().Known {
-		known[name] = true
-	}
-	for _, row := range data.Variables().Rows {
-		for _, name := range row.Names {
-			known[name] = true
-		}
-	}
-	return known
-})
 
 // ownPrefixes begin nothing but variables; what begins otherwise may be a constant of the
 // library (FI_HMEM, NCCL_CONFIG_INITIALIZER).
@@ -223,8 +191,8 @@ func variablesIn(words string) []string {
 	var all []string
 	for _, at := range variable.Get().FindAllStringIndex(words, -1) {
 		name := words[at[0]:at[1]]
-		isKnown := !strings.HasPrefix(name, "NCCL_DEBUG") && (knownVariables()[name] || ownPrefixes.MatchString(name))
-		if isKnown && !slices.Contains(all, name) && len(all) < maxCodes && !advice.MatchString(words[:at[0]]) {
+		isKnown := data.Variables().IsKnown(name) || ownPrefixes.MatchString(name)
+		if isKnown && !strings.HasPrefix(name, "NCCL_DEBUG") && !slices.Contains(all, name) && len(all) < maxCodes && !advice.MatchString(words[:at[0]]) {
 			all = append(all, name)
 		}
 	}

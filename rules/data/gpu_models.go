@@ -42,10 +42,9 @@ type GPUModel struct {
 // GPUModelOf returns the model for a name; an empty one if no model matches.
 func GPUModelOf(name string) GPUModel {
 	name = strings.ToLower(name)
-	models := GPUModels().Models
-	for i := range models {
-		if models[i].like.MatchString(name) {
-			return models[i]
+	for _, m := range GPUModels().Models {
+		if m.like.MatchString(name) {
+			return m
 		}
 	}
 	return GPUModel{}

@@ -10,10 +10,13 @@ var Variables = reader[VariableTable]("variables")
 
 // VariableTable says which variables exist, and of which there are rows.
 type VariableTable struct {
-	Rows   []struct{ Names []string }
+	Of     map[string][]int
 	Known  map[string]string
 	Beside []string
 }
+
+// IsKnown reports whether a variable exists, or rows are about it.
+func (t VariableTable) IsKnown(name string) bool { return t.Known[name] != "" || t.Of[name] != nil }
 
 // IsBeside reports whether a variable changes nothing about how NCCL and RCCL communicate.
 func (t VariableTable) IsBeside(name string) bool {
