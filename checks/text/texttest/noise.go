@@ -70,15 +70,20 @@ var others = map[string]Noise{
 	"JSON behind CRI":     {Do: func(s string) string { return before("2025-08-21T16:02:40.1Z stdout F ")(jsonLines(`{"msg":%s}`)(s)) }},
 }
 
-// before puts something before each line.
-func before(prefix string) func(string) string {
+// eachLine does something to each line.
+func eachLine(do func(line string) string) func(string) string {
 	return func(s string) string {
 		var b strings.Builder
 		for line := range strings.Lines(s) {
-			b.WriteString(prefix + line)
+			b.WriteString(do(line))
 		}
 		return b.String()
 	}
+}
+
+// before puts something before each line.
+func before(prefix string) func(string) string {
+	return eachLine(func(line string) string { return prefix + line })
 }
 
 // jsonLines makes an object of JSON of each line.
@@ -86,14 +91,10 @@ func jsonLines(form string) func(string) string { return jsonOf(form, "") }
 
 // jsonOf is jsonLines with what stands behind each line.
 func jsonOf(form, end string) func(string) string {
-	return func(s string) string {
-		var b strings.Builder
-		for line := range strings.Lines(s) {
-			quoted, _ := json.Marshal(strings.TrimSuffix(line, "\n") + end) // A string is never an error.
-			fmt.Fprintf(&b, form+"\n", quoted)
-		}
-		return b.String()
-	}
+	return eachLine(func(line string) string {
+		quoted, _ := json.Marshal(strings.TrimSuffix(line, "\n") + end) // A string is never an error.
+		return fmt.Sprintf(form+"\n", quoted)
+	})
 }
 
 // curled makes quotes those of a program for chat.
@@ -115,33 +116,27 @@ func curled(s string) string {
 
 // screen breaks lines where a screen of a width does.
 func screen(width int) func(string) string {
-	return func(s string) string {
-		var b strings.Builder
-		for line := range strings.Lines(s) {
-			for len(strings.TrimSuffix(line, "\n")) > width {
-				b.WriteString(line[:width] + "\n")
-				line = line[width:]
-			}
-			b.WriteString(line)
+	return eachLine(func(line string) string {
+		pieces := ""
+		for len(strings.TrimSuffix(line, "\n")) > width {
+			pieces, line = pieces+line[:width]+"\n", line[width:]
 		}
-		return b.String()
-	}
+		return pieces + line
+	})
 }
 
 // Filled breaks lines at blanks, as editors and mail programs do; no piece is as wide as
 // the screen, which would be as if the line were broken there.
 func Filled(s string, width int) string {
-	var b strings.Builder
-	for line := range strings.Lines(s) {
+	return eachLine(func(line string) string {
+		pieces := ""
 		for len(strings.TrimSuffix(line, "\n")) > width {
 			cut := strings.LastIndexByte(line[:width], ' ')
 			if cut <= 0 {
 				break
 			}
-			b.WriteString(line[:cut] + "\n")
-			line = line[cut+1:]
+			pieces, line = pieces+line[:cut]+"\n", line[cut+1:]
 		}
-		b.WriteString(line)
-	}
-	return b.String()
+		return pieces + line
+	})(s)
 }
