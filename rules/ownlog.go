@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,10 +27,7 @@ func withOwnLog(logs *facts.LogFacts, c *probe.Collectives) *facts.LogFacts {
 	if c == nil || len(c.Arms) == 0 || !c.Arms[0].Outcome.Failed() || len(c.Arms[0].Messages) == 0 {
 		return logs
 	}
-	var all facts.LogFacts
-	if logs != nil {
-		all = *logs
-	}
+	all := *cmp.Or(logs, &facts.LogFacts{})
 	all.Messages = slices.Concat(all.Messages, c.Arms[0].Messages)
 	for i := len(all.Messages) - len(c.Arms[0].Messages); i < len(all.Messages); i++ {
 		all.Messages[i].Order = i

@@ -98,9 +98,7 @@ func Read(ctx context.Context, paths []string, options Options) (Result, error) 
 	}
 	options.MaxBytes = cmp.Or(options.MaxBytes, DefaultMaxBytes)
 	options.Silence = cmp.Or(options.Silence, deadline.Silence)
-	if options.Files == nil {
-		options.Files = files.OS{}
-	}
+	options.Files = cmp.Or[files.System](options.Files, files.OS{})
 	t := &intake{Reading: NewReading(), options: options, left: options.MaxBytes, names: make(map[string]int)}
 	t.beyond = listing{intake: t}
 	if len(paths) == 1 {

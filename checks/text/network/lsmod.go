@@ -46,10 +46,7 @@ var (
 
 func lsmodRead(s *parse.Sink, in *parse.Lines) {
 	// Without its head a list may be a part of one.
-	partial := true
-	if in.After("lsmod", "cat /proc/modules") {
-		partial = !lsmodShowsPeerMemory(in.Prompt().Command)
-	}
+	partial := !in.After("lsmod", "cat /proc/modules") || !lsmodShowsPeerMemory(in.Prompt().Command)
 	nics := s.NICs()
 	if nics.Modules == nil {
 		nics.Modules = []string{}

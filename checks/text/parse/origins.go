@@ -198,20 +198,12 @@ func valuesIn(path string, v any, emit func(fact string, s said)) {
 			return true
 		case kind == reflect.Slice && (n.Value.IsNil() || isField && n.Field.OmitEmpty && n.Value.Len() == 0):
 		case kind == reflect.Slice:
-			emit(n.Path(), said{plainValue(n.Value), n.Value.Len()})
+			emit(n.Path(), said{fmt.Sprint(n.Value.Interface()), n.Value.Len()})
 		case !isField, n.Pointed, !n.Value.IsZero(), kind == reflect.Bool && n.Parent.Element && !n.Field.OmitEmpty:
-			emit(n.Path(), said{value: plainValue(n.Value)})
+			emit(n.Path(), said{value: fmt.Sprint(n.Value.Interface())})
 		}
 		return false
 	})
-}
-
-// plainValue is a value as text.
-func plainValue(v reflect.Value) string {
-	if v.Kind() == reflect.String {
-		return v.String()
-	}
-	return fmt.Sprint(v.Interface())
 }
 
 // unsaid are the fields that no line tells as such: the places that entries bear
