@@ -161,17 +161,16 @@ func (s *story) join(j *facts.Job, p facts.Process) *facts.Member {
 	if p.Rank == nil && p.PID == 0 {
 		return nil
 	}
-	i := slices.IndexFunc(j.Members, func(m facts.Member) bool {
+	m := facts.Find(j.Members, func(m *facts.Member) bool {
 		if p.Rank != nil && m.Rank != nil {
 			return *p.Rank == *m.Rank
 		}
 		return p.PID != 0 && p.PID == m.PID && (p.Host == m.Host || p.Host == "" || m.Host == "")
 	})
-	if i < 0 {
+	if m == nil {
 		j.Members = append(j.Members, facts.Member{Process: p})
 		return &j.Members[len(j.Members)-1]
 	}
-	m := &j.Members[i]
 	m.Rank, m.Device = cmp.Or(m.Rank, p.Rank), cmp.Or(m.Device, p.Device)
 	m.Host, m.PID, m.Ranks = cmp.Or(m.Host, p.Host), cmp.Or(m.PID, p.PID), max(m.Ranks, p.Ranks)
 	m.Ready, m.Step = m.Ready || p.Ready, max(m.Step, p.Step)

@@ -138,13 +138,10 @@ func lspciPortless(s *parse.Sink, l parse.Line, on []string) {
 		return
 	}
 	f := s.PCI()
-	for i := range f.UnnamedACS {
-		if u := &f.UnnamedACS[i]; u.Source == s.Source() && slices.Equal(u.Control, on) {
-			u.Count++
-			return
-		}
-	}
-	if len(f.UnnamedACS) < parse.MaxEntries {
+	u := facts.Find(f.UnnamedACS, func(u *facts.UnnamedACS) bool { return u.Source == s.Source() && slices.Equal(u.Control, on) })
+	if u != nil {
+		u.Count++
+	} else if len(f.UnnamedACS) < parse.MaxEntries {
 		f.UnnamedACS = append(f.UnnamedACS, facts.UnnamedACS{Control: on, Count: 1, Source: s.Source(), Line: l.Number})
 	}
 }
@@ -335,10 +332,7 @@ func (d *lspciDevice) region(text string) {
 // lspciBytes reads a size in bytes with a unit of 1024.
 func lspciBytes(digits, unit string) (int64, bool) {
 	n, err := strconv.ParseInt(digits, 10, 64)
-	shift := 10 * (strings.Index("KMGT", unit) + 1)
-	if unit == "" {
-		shift = 0
-	}
+	shift := 10 * strings.Index(" KMGT", cmp.Or(unit, " "))
 	if err != nil || n <= 0 || n > 1<<(62-shift) {
 		return 0, false
 	}
@@ -409,10 +403,8 @@ func (t *tree) below(d *lspciDevice) {
 // lspciWhole reports whether a block lists every function: nothing filtered it,
 // and it begins with a host bridge, as all machines with a PCI bus do.
 func lspciWhole(devices []*lspciDevice, prompt string, verbose int) bool {
-	if len(devices) < 3 || !strings.HasPrefix(devices[0].Class, "0x0600") {
-		return false
-	}
-	if strings.ContainsAny(prompt, "|") || strings.Contains(prompt, " -s") || strings.Contains(prompt, " -d") {
+	isFiltered := strings.Contains(prompt, "|") || strings.Contains(prompt, " -s") || strings.Contains(prompt, " -d")
+	if isFiltered || len(devices) < 3 || !strings.HasPrefix(devices[0].Class, "0x0600") {
 		return false
 	}
 	_, _, _, ok := lspciHeadOf(devices[0].head.Text)

@@ -2,10 +2,10 @@ package host
 
 import (
 	_ "embed"
-	"slices"
 	"strings"
 	"sync"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -92,9 +92,5 @@ var packagesPrinted = &parse.Kind{
 }
 
 func packageCommandOf(line string) *packageCommand {
-	all := packages().Commands
-	if i := slices.IndexFunc(all, func(c packageCommand) bool { return strings.Contains(line, c.Holds) }); i >= 0 {
-		return &all[i]
-	}
-	return nil
+	return facts.Find(packages().Commands, func(c *packageCommand) bool { return strings.Contains(line, c.Holds) })
 }

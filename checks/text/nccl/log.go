@@ -660,13 +660,13 @@ var portForm = lazy.New(`^NET/IB: \[[^\]]*\] ([^\s:/]+)(?::[^\s:/]+)*:(\d+)/(\w*
 // ports that are active (ncclIbInit), so its list also shows that.
 func enterPort(s *parse.Sink, l parse.Line, p facts.RDMAPort) {
 	nics := s.NICs()
-	i := slices.IndexFunc(nics.RDMA, func(known facts.RDMAPort) bool {
+	port := facts.Find(nics.RDMA, func(known *facts.RDMAPort) bool {
 		return known.Device == p.Device && known.Port == p.Port && (known.Host == p.Host || known.Host == "")
 	})
 	switch {
-	case i >= 0:
-		p.Host = nics.RDMA[i].Host
-		parse.Fill(&nics.RDMA[i], &p)
+	case port != nil:
+		p.Host = port.Host
+		parse.Fill(port, &p)
 	case len(nics.RDMA) < parse.MaxEntries && len(p.Device) <= 64:
 		p.State, p.Source, p.Line = "active", s.Source(), l.Number
 		p.Device, p.Host = strings.Clone(p.Device), strings.Clone(p.Host)
@@ -680,15 +680,14 @@ var interfacesListed = lazy.New(`(?:^| )(?:\[[^\]]*\])?([^\s:]{1,64}):([^\s<%]{1
 // enterInterface notes an address.
 func enterInterface(s *parse.Sink, l parse.Line, name, address, host string) {
 	nics := s.NICs()
-	i := slices.IndexFunc(nics.Interfaces, func(n facts.Interface) bool { return n.Name == name && (n.Host == host || n.Host == "") })
-	if i < 0 {
+	n := facts.Find(nics.Interfaces, func(n *facts.Interface) bool { return n.Name == name && (n.Host == host || n.Host == "") })
+	if n == nil {
 		if len(nics.Interfaces) >= parse.MaxEntries {
 			return
 		}
-		i = len(nics.Interfaces)
 		nics.Interfaces = append(nics.Interfaces, facts.Interface{Name: strings.Clone(name), Host: strings.Clone(host), Source: s.Source(), Line: l.Number})
+		n = &nics.Interfaces[len(nics.Interfaces)-1]
 	}
-	n := &nics.Interfaces[i]
 	known := slices.ContainsFunc(n.Addresses, func(a string) bool { return a == address || strings.HasPrefix(a, address+"/") })
 	if !known && len(n.Addresses) < 64 {
 		n.Addresses = append(n.Addresses, strings.Clone(address))

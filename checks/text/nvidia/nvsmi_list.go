@@ -1,7 +1,6 @@
 package nvidia
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/facts"
@@ -71,12 +70,11 @@ func nvlinkEnter(g *facts.GPU, link int, text string) {
 	if speed == "" && !inactive && !nvlinkCount.MatchString(text) {
 		return // A capability, a counter of newer links: nothing of the state.
 	}
-	i := slices.IndexFunc(g.NVLinks, func(n facts.NVLink) bool { return n.Link == link })
-	if i < 0 {
+	n := facts.Find(g.NVLinks, func(n *facts.NVLink) bool { return n.Link == link })
+	if n == nil {
 		g.NVLinks = append(g.NVLinks, facts.NVLink{Link: link, Active: true}) // Errors are counted of links that are up.
-		i = len(g.NVLinks) - 1
+		n = &g.NVLinks[len(g.NVLinks)-1]
 	}
-	n := &g.NVLinks[i]
 	if n.Active = n.Active && !inactive || speed != ""; speed != "" {
 		if gb, err := facts.ParseFloat(speed); err == nil && gb < 1e4 {
 			n.SpeedMBps = int(gb*1000 + 0.5)

@@ -374,10 +374,7 @@ func HasCommand(line, command string) bool {
 		}
 		words[0] = words[0][strings.LastIndexByte(words[0], '/')+1:]
 		rest := strings.Join(words, " ")
-		if rest == command || strings.HasPrefix(rest, command+" ") || strings.HasPrefix(rest, command+"|") {
-			return true
-		}
-		if runners[words[0]] && runs(rest, command) {
+		if rest == command || strings.HasPrefix(rest, command+" ") || strings.HasPrefix(rest, command+"|") || runners[words[0]] && runs(rest, command) {
 			return true
 		}
 	}
