@@ -338,7 +338,7 @@ const least = 20 * time.Millisecond
 
 // query evaluates the sets that the packages of these rules define.
 func (s *Set) query(ctx context.Context, p *program, input ast.Value, rules []Rule) (map[string]answer, error) {
-	results, err := p.evaluate(ctx, p.prepare(p.queryBody(rules)), input)
+	results, err := p.evaluate(ctx, p.queryBody(rules), input)
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func (s *Set) TestPolicy(ctx context.Context, dir string) ([]PolicyTest, error) 
 
 // runTest says why a test fails; it is empty where the test passes.
 func (s *Set) runTest(ctx context.Context, p *program, test ast.Ref) string {
-	query := p.prepare(ast.NewBody(ast.NewExpr(ast.NewTerm(test))))
+	query := ast.NewBody(ast.NewExpr(ast.NewTerm(test)))
 	results, err := withinLimits(ctx, s.limits.rule, s.limits.grace, s.limits.heap, func(ctx context.Context) ([]topdown.QueryResult, error) {
 		return p.evaluate(ctx, query, nil)
 	})
