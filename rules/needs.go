@@ -78,17 +78,10 @@ func tried(r *probe.Report, good func(probe.Transfer) bool) bool {
 	if r == nil {
 		return false
 	}
-	copies := 0
-	for _, t := range r.Transfers {
-		if t.Test != probe.TestCopy {
-			continue
-		}
-		copies++
-		if t.Outcome == probe.Unknown || t.Outcome == "" || !good(t) {
-			return false
-		}
-	}
-	return copies > 0
+	copies := slices.DeleteFunc(slices.Clone(r.Transfers), func(t probe.Transfer) bool { return t.Test != probe.TestCopy })
+	return len(copies) > 0 && !slices.ContainsFunc(copies, func(t probe.Transfer) bool {
+		return t.Outcome == probe.Unknown || t.Outcome == "" || !good(t)
+	})
 }
 
 // cut reports whether the facts lack a part of the logs: a text was
@@ -106,13 +99,10 @@ func connected(l *facts.LogFacts) bool {
 	if l == nil || len(l.Communicators) == 0 {
 		return false
 	}
-	apart := false
-	for _, c := range l.Communicators {
-		if c.Completed == 0 || c.Completed < c.Started {
-			return false
-		}
-		apart = apart || c.Nodes > 1 || len(c.Hosts) > 1
+	if slices.ContainsFunc(l.Communicators, func(c facts.Communicator) bool { return c.Completed == 0 || c.Completed < c.Started }) {
+		return false
 	}
+	apart := slices.ContainsFunc(l.Communicators, func(c facts.Communicator) bool { return c.Nodes > 1 || len(c.Hosts) > 1 })
 	return slices.ContainsFunc(l.Transports, func(t facts.Transport) bool {
 		return !apart || t.Kind == "net" || t.Kind == "collnet"
 	})
