@@ -281,8 +281,7 @@ func (f *Finding) quote(messages []*facts.Message) {
 		shown = append(shown, Evidence{Fact: fmt.Sprintf("%s.messages[%s]", ownLogSection(m), m.ID), Value: m.Text, Source: placeOf(m)})
 	}
 	f.Evidence = append(shown, f.Evidence...)
-	order := messages[0].Order
-	f.Order = &order
+	f.Order = new(messages[0].Order)
 }
 
 // native turns a Rego value into what encoding/json would decode it to, except for
