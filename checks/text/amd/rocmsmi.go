@@ -34,14 +34,13 @@ var rocmSMILineKind = &parse.Kind{
 		": Device Name:", ": Device ID:", ": Card series:", ": Card Series:", ": Card model:", ": Card Model:", ": GFX Version:", ": PCI Bus:",
 		": (Topology) Numa", ": XGMI Error", ": GPU use (%)", ": Unique ID:", ": GUID:",
 	},
-	Line: rocmSMILine,
+	Line: parse.LineLike(rocmSMIEntry, rocmSMILine),
 }
 
 var rocmSMIEntry = lazy.New(`^\s*GPU\[(\d{1,3})\]\s*: ([^:]{1,60}?):\s*(.*?)\s*$`)
 
-func rocmSMILine(s *parse.Sink, l parse.Line) bool {
-	m := rocmSMIEntry.FindStringSubmatch(l.Text)
-	if m == nil || parse.Number(m[1]) >= gpuMax {
+func rocmSMILine(s *parse.Sink, l parse.Line, m []string) bool {
+	if parse.Number(m[1]) >= gpuMax {
 		return false
 	}
 	address := ""

@@ -17,11 +17,8 @@ var smiKind = &parse.Kind{
 	Anchors:  []string{"GPU: ", "MARKET_NAME:"},
 	Commands: []string{"amd-smi list", "amd-smi static", "amd-smi metric", "amd-smi bad-pages"},
 	Begins: func(in *parse.Lines) bool {
-		ahead := in.Ahead(2)
-		if len(ahead) > 0 && smiModel.MatchString(ahead[0].Text) {
-			return true
-		}
-		return len(ahead) > 1 && smiHead.MatchString(ahead[0].Text) && smiEntry.MatchString(ahead[1].Text)
+		first, ahead := in.First().Text, in.Ahead(2)
+		return smiModel.MatchString(first) || len(ahead) > 1 && smiHead.MatchString(first) && smiEntry.MatchString(ahead[1].Text)
 	},
 	Read: smiRead,
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/affinity"
@@ -719,8 +718,8 @@ func (n *log) finish(s *parse.Sink) {
 // transports adds the pairs up by way and by whether both ends are on one host, in order of the first line.
 func (n *log) transports() []facts.Transport {
 	type key struct {
-		way  way
-		same string
+		way             way
+		isKnown, isSame bool
 	}
 	pairs := slices.SortedFunc(maps.Keys(n.pairs), func(a, b pair) int {
 		x, y := n.pairs[a], n.pairs[b]
@@ -731,10 +730,7 @@ func (n *log) transports() []facts.Transport {
 	for _, p := range pairs {
 		c, w := n.pairs[p], p.way
 		same := n.sameHost(p, c)
-		k := key{way: w}
-		if same != nil {
-			k.same = strconv.FormatBool(*same)
-		}
+		k := key{w, same != nil, same != nil && *same}
 		i, ok := at[k]
 		if !ok {
 			if len(list) >= maxTransports {

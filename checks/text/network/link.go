@@ -15,20 +15,16 @@ var linkKind = &parse.Kind{
 	Name: "rdma-link", Title: "RDMA ports, from rdma link",
 	Command: "rdma link", Gives: []string{"nics"},
 	Anchors: []string{"physical_state", "out_of_sequence", "local_ack_timeout_err"},
-	Line:    linkRead,
+	Line:    parse.LineLike(linkHead, linkRead),
 }
 
-// linkHead is "link mlx5_0/1 ", or "1/1: mlx5_0/1: " before iproute2 5.0.
-var linkHead = lazy.New(`^\s*(?:link |\d+/\d+: )([\w.-]+)/(\d+):? `)
+// linkHead is "link mlx5_0/1 ", or "1/1: mlx5_0/1: " before iproute2 5.0, with what follows it.
+var linkHead = lazy.New(`^\s*(?:link |\d+/\d+: )([\w.-]+)/(\d+):? (.*)$`)
 
-func linkRead(s *parse.Sink, l parse.Line) bool {
-	m := linkHead.Get().FindStringSubmatchIndex(l.Text)
-	if m == nil {
-		return false
-	}
-	p := facts.RDMAPort{Device: l.Text[m[2]:m[3]]}
-	p.Port, _ = network.LeadingNumber(l.Text[m[4]:m[5]])
-	words := strings.Fields(l.Text[m[1]:])
+func linkRead(s *parse.Sink, l parse.Line, m []string) bool {
+	p := facts.RDMAPort{Device: m[1]}
+	p.Port, _ = network.LeadingNumber(m[2])
+	words := strings.Fields(m[3])
 	known := false
 	for i := 0; i+1 < len(words); i += 2 {
 		switch key, value := words[i], words[i+1]; key {
