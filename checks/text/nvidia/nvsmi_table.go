@@ -47,15 +47,23 @@ func nvsmiTableBelongs(text string) bool {
 
 func nvsmiTableRead(s *parse.Sink, in *parse.Lines) {
 	var gpu *facts.GPU
-	first := in.First()
+	var first parse.Line
 	row, listed, closed := 0, 0, false
 	narrow := nvsmiCommandIndex(in.Prompt().Command) >= 0
-	in.While(func(l parse.Line) bool {
-		lines, text := in.Ahead(2), strings.TrimRight(l.Text, " \t")
+	for {
+		lines := in.Ahead(2)
+		if len(lines) == 0 {
+			break
+		}
+		l, text := lines[0], strings.TrimRight(lines[0].Text, " \t")
 		// Empty lines stand between the two tables.
 		isBetween := text == "" && len(lines) > 1 && nvsmiTableBelongs(lines[1].Text) && !nvsmiTableHead.MatchString(lines[1].Text)
-		if !isBetween && !nvsmiTableBelongs(text) || strings.Contains(text, "NVIDIA-SMI") && l.Number > first.Number {
-			return false
+		if !isBetween && !nvsmiTableBelongs(text) || strings.Contains(text, "NVIDIA-SMI") && first.Number > 0 {
+			break
+		}
+		in.Next()
+		if first.Number == 0 {
+			first = l
 		}
 		switch {
 		case isBetween:
@@ -87,8 +95,7 @@ func nvsmiTableRead(s *parse.Sink, in *parse.Lines) {
 		case nvsmiTableProcess.MatchString(text):
 			nvsmiTableUser(s, nvsmiTableProcess.FindStringSubmatch(text), l)
 		}
-		return true
-	})
+	}
 	// The table of processes follows that of the GPUs, which therefore is whole.
 	if closed && listed > 0 && !narrow {
 		nvsmiAnswered(s, first)
