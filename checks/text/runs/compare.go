@@ -24,7 +24,7 @@ func (r *recorder) finish() {
 		s.takeBefore(math.MaxInt)
 		s.close(lines[s.name])
 		maps.Copy(configured, s.configured)
-		if len(s.runs) == 0 { // A manifest, a script: what it sets is set.
+		if len(s.runs) == 0 && !slices.ContainsFunc(r.tabled, func(t *run) bool { return t.Source == s.name }) { // A manifest, a script: what it sets is set.
 			maps.Copy(configured, s.set)
 		}
 		for _, r := range s.runs {

@@ -92,7 +92,7 @@ func (r *recorder) line(l parse.Line) {
 		note(m)
 		return
 	}
-	if len(l.Text) > maxHeading {
+	if len(l.Text) > maxHeading || strings.Contains(l.Text, "|") { // A row of a table.
 		return
 	}
 	said := saidOf(l.Text)
@@ -219,7 +219,7 @@ func headingOf(text string) (mark, bool) {
 	marked := title != text && strings.TrimSpace(text) != ""
 	title = strings.TrimSpace(title)
 	switch {
-	case codeForm.MatchString(title), strings.Count(title, "|") > 1:
+	case codeForm.MatchString(title):
 		return mark{}, false
 	case strings.HasSuffix(title, "?"):
 	case headingEnd.MatchString(title):

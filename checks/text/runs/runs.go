@@ -35,8 +35,8 @@ func runsKind(r *recorder) *parse.Kind {
 			// The outcome of a run.
 			"nThread ", "nccl-library=", "Out of bounds values", "Avg bus bandwidth", " - Init COMPLETE", `"content":`, `"text":`, `"response":`, "xit code", "xit status", " rc=", "exitcode", "PASSED", " passed", "Generated text: ", " loss", "'loss", "Loss",
 			"^C", " hang", "hangs", "Hang", "hung", "stuck", "works", "Works", "Test failed", "core dumped",
-			"| ", "|\n", "NCCL", "RCCL", "libnccl", "librccl", // Headers of tables.
-			"isable-custom-all-reduce", "isable_custom_all_reduce", "isabling ", "isabled ", "shm-size", "--ipc", "rivileged", "ingle node", "ne node", "eer access", "eer-to-peer", "btl_tcp_if", " fail", " crash", " dies", "reeze", "eadlock", // Sentences.
+			"esult |", "utcome |", "tatus |", "etting |", "onfig |", "? |", "结果 |", "NCCL", "RCCL", "libnccl", "librccl", // Headers of tables.
+			"isable-custom-all-reduce", "isable_custom_all_reduce", "isabling ", "isabled ", "shm-size", "--ipc", "rivileged", "ingle node", "ne node", "eer access", "eer-to-peer", "btl_tcp_if", " fail", " crash", " dies", "reeze", "froze", "eadlock", // Sentences.
 			"eboot", "ower cycle", "ower-cycle", "pgraded", "owngraded", "nstalled", "swapped",
 		},
 		Skips: skips,

@@ -211,71 +211,73 @@ func (r *recorder) tells(settings [][2]string, outcome string, plain bool, l par
 	r.told = append(r.told, told)
 }
 
-// tellings are the runs that texts tell of, with the failure that each text is about: that of a run without the settings,
-// of which the text says the outcome, or its log. Where nothing fails nothing was tried.
+// tellings are the runs that texts tell of, with the failure that each text is about. Where nothing fails, or nothing was
+// tried, there are none.
 func (r *recorder) tellings(f *facts.Facts, others []*run) (all []*run) {
-	bases, named := map[string]*run{}, map[string]bool{}
+	about := map[string][]*run{} // What each text tells, and the rows of its tables.
 	for _, t := range slices.Concat(r.told, others) {
-		named[t.Source] = named[t.Source] || !t.plain && t.names() && (t.By == "text" || t.By == "table")
-	}
-	r.told = slices.DeleteFunc(r.told, func(t *run) bool { return !named[t.Source] })
-	base := func(t *run) {
-		if bases[t.Source] == nil {
-			bases[t.Source], t.base = t, true
+		if t.By == "text" || t.By == "table" {
+			about[t.Source] = append(about[t.Source], t)
 		}
 	}
-	for _, t := range r.told {
-		if !t.plain && !t.names() && t.Outcome != unchanged {
-			base(t)
-		}
-	}
-	for _, t := range r.told {
-		if bases[t.Source] == nil && f.Logs != nil {
-			if failure := failureOf(f.Logs.Messages, t.Source); failure != nil {
-				base(failure)
-			}
-		}
-		if t.Outcome != good && t.Outcome != unchanged && len(t.settings()) == 0 && t.Version == "" { // Perhaps on so many GPUs.
-			base(t)
-		}
-	}
-	for _, t := range r.told {
-		b := bases[t.Source]
-		switch {
-		case t.plain && t != b, b == nil:
-			continue
-		case t.Outcome == unchanged:
-			t.Outcome = b.Outcome
-		}
-		b.versioned(t, others)
-		all = append(all, t)
-	}
-	seen := map[string]bool{}
-	for _, t := range others { // A table in which each row has a setting.
-		if t.By != "table" || seen[t.identity] {
+	for _, source := range slices.Sorted(maps.Keys(about)) {
+		told := about[source]
+		base := failureIn(told, f.Logs, source)
+		if base == nil || !slices.ContainsFunc(told, func(t *run) bool { return !t.plain && t.names() }) {
 			continue
 		}
-		seen[t.identity] = true
-		if b := bases[t.Source]; b == nil && f.Logs != nil && failureOf(f.Logs.Messages, t.Source) != nil {
-			base(failureOf(f.Logs.Messages, t.Source))
-		}
-		if b := bases[t.Source]; b != nil && !slices.ContainsFunc(others, func(o *run) bool { return o.identity == t.identity && !o.names() }) {
-			table := *b
-			table.By, table.identity = t.By, t.identity
-			for _, o := range others {
-				if o.identity == t.identity {
-					table.versioned(o, nil)
+		base.base = true
+		tables, bare := map[string]*run{}, map[string]bool{} // Copies of the failure, for tables in which each row has a setting.
+		for _, t := range told {
+			switch {
+			case t.By == "table":
+				if tables[t.identity] == nil {
+					table := *base
+					table.By, table.identity = t.By, t.identity
+					tables[t.identity] = &table
 				}
+				tables[t.identity].versioned(t, nil)
+				bare[t.identity] = bare[t.identity] || !t.names()
+				continue
+			case t.plain && t != base:
+				continue
+			case t.Outcome == unchanged:
+				t.Outcome = base.Outcome
 			}
-			all = append(all, &table)
+			base.versioned(t, others)
+			all = append(all, t)
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(bases)) {
-		if b := bases[name]; !slices.Contains(all, b) {
-			all = append(all, b)
+		if !slices.Contains(all, base) {
+			all = append(all, base)
+		}
+		for _, identity := range slices.Sorted(maps.Keys(tables)) {
+			if !bare[identity] {
+				all = append(all, tables[identity])
+			}
 		}
 	}
 	return all
+}
+
+// failureIn is the failure that a text is about: a run without the settings that it names, the failure of its log, or what it
+// says to fail and does not say with what.
+func failureIn(told []*run, logs *facts.LogFacts, source string) *run {
+	i := slices.IndexFunc(told, func(t *run) bool { return t.By == "text" && !t.plain && !t.names() && t.Outcome != unchanged })
+	if i >= 0 {
+		return told[i]
+	}
+	if logs != nil {
+		if failure := failureOf(logs.Messages, source); failure != nil {
+			return failure
+		}
+	}
+	i = slices.IndexFunc(told, func(t *run) bool { // Perhaps on so many GPUs.
+		return t.By == "text" && (t.Outcome == failed || t.Outcome == hung) && len(t.settings()) == 0 && t.Version == ""
+	})
+	if i < 0 {
+		return nil
+	}
+	return told[i]
 }
 
 // versioned takes the version of the library for the failure that a text is about, where it tells of another: that of its
