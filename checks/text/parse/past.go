@@ -198,9 +198,17 @@ func datesOf(whole string) dates {
 		}
 		bare := line[prefixesLen(line):]
 		change = patch.MatchString(bare) || change && (patched.MatchString(line) || patched.MatchString(bare))
-		all.over = all.over || over.MatchString(strings.TrimLeft(bare, "> "))
+		inner := strings.TrimLeft(bare, "> ") // Without those that are not sure.
+		all.over = all.over || over.MatchString(inner)
+		for range maxPrefixes {
+			within, ok := StripPrefix(inner)
+			if !ok || strings.HasPrefix(inner, fence) {
+				break
+			}
+			inner, all.over = within, all.over || over.MatchString(within)
+		}
 		line = bare
-		field := strings.TrimSpace(line)
+		field := strings.TrimSpace(inner)
 		if _, prompt := PromptOf(line); prompt || strings.HasPrefix(field, fence) {
 			block = number
 		}
