@@ -495,8 +495,8 @@ type Ignored struct {
 
 // Run is one run of a program among several: of a transcript, or of the files of a ticket.
 type Run struct {
-	// By is what distinguishes the run: "command", "heading", "file", "table" (a row of one) or
-	// "output" (a program that begins again).
+	// By is what distinguishes the run: "command", "heading", "file", "table" (a row of one), "text" (a sentence tells of
+	// it) or "output" (a program that begins again).
 	By string `json:"by"`
 	// Program is what the command starts, without its folder: "all_reduce_perf".
 	Program string `json:"program,omitempty"`

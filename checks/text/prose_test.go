@@ -60,7 +60,7 @@ func TestSettingHelps(t *testing.T) {
 		"Training runs once I pass --shm-size 16g to docker":                  "shm-size=larger",
 		"Disabling ACS in the BIOS fixed it for us.":                          "acs=off",
 		"After turning ACS off in the BIOS everything works.":                 "acs=off",
-		"`--disable-custom-all-reduce` makes it work.":                        "custom-all-reduce=off",
+		"`--disable-custom-all-reduce` makes it start.":                       "custom-all-reduce=off",
 		"works when --disable-custom-all-reduce is passed":                    "custom-all-reduce=off",
 		"Setting NCCL_IB_DISABLE=1 helps":                                     "NCCL_IB_DISABLE=1",
 		"crashes without NCCL_NVLS_ENABLE=0":                                  "NCCL_NVLS_ENABLE=0",

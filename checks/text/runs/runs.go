@@ -26,7 +26,7 @@ func New(s *parse.Sink) parse.Family {
 // most of them as well: it takes none away.
 func runsKind(r *recorder) *parse.Kind {
 	return &parse.Kind{
-		Name: "runs", Title: "Several runs of a program: with and without a setting, on other GPUs", Gives: []string{"runs"},
+		Name: "runs", Title: "Several runs of a program: with and without a setting, on other GPUs; or a sentence that tells of them", Gives: []string{"runs"},
 		Anchors: []string{
 			// Prompts and headings.
 			"$ ", "# ", "% ", "CCL_", "HSA_", "UCX_", "FI_", "GGML_", "GLOO_", "TP_SOCKET", "MPICH_", "VLLM_", "_DEVICES=", "P2P off", "P2P on", "P2P dis", "P2P ena", "P2P is ", "ith P2P", "p2p off", "p2p on", "p2p dis", "p2p ena",
