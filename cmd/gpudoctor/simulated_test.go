@@ -824,7 +824,8 @@ func TestShim(t *testing.T) {
 	same(t, observed(t, off), observed(t, off, shim, "GPUDOCTOR_SHIM_FAULT=crash-init"))
 	// Faults of each kind: of what becomes of data, of time, of the process, and of calls. The shim cannot reach into a kernel,
 	// nor into a real stream: of the last four, only what becomes of the copy engine's copies is to be the same.
-	faults := strings.Fields(`error-peer=217 error-launch-verify=0 error-to-device=0@1 error-query=700@1#5 exit-init=0 elapsed=nan dropped-from=3 late-from=1@0>1
+	// What is counted is no query: how often the program asks depends on how busy the machine is.
+	faults := strings.Fields(`error-peer=217 error-launch-verify=0 error-to-device=0@1 error-record=700@1#2 exit-init=0 elapsed=nan dropped-from=3 late-from=1@0>1
 		refused@0>1 slow=20@0>1 no-ipc crash-init flood-init=1 error-context=999@1 error-alloc=999@1 error-copy=999@0>1 error-wait=999@1 error-ipc-open=999
 		hang-init hang-copy-call@0>1 crash-copy@0>1 zeros corrupt-first-page@1>0 hang-copy@0>1`)
 	for _, fault := range expect.SomeRows(5, faults) {
