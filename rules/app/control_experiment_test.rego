@@ -38,7 +38,7 @@ test_fires_for_each_switch if {
 }
 
 # told is a text that says how two runs ended.
-told(kind, name, a, b) := pair(kind, name, object.union(a, {"by": "text"}), object.union(b, {"by": "text"}))
+told(kind, name, a, b) := pair(kind, name, object.union(a, {"by": "text", "told": false}), object.union(b, {"by": "text", "told": false}))
 
 test_fires_for_what_somebody_writes if {
 	every t in [["NCCL_P2P_DISABLE", "1", "p2p-broken-platform"], ["acs", "off", "acs-redirect"], ["ipc", "host", "shm-too-small"]] {
@@ -46,16 +46,21 @@ test_fires_for_what_somebody_writes if {
 		causes(fs) == {t[2]}
 		{[f.severity, f.confidence] | some f in fs} == {["high", "possible"]}
 	}
+	every t in [["NCCL_DEBUG", "INFO"], ["NCCL_P2P_DISABLE", "0"]] {
+		count(found(told("variable", t[0], run({}, "hung", {}), run({t[0]: t[1]}, "ok", {})))) == 0
+	}
 }
 
 test_fires_for_another_version_that_works if {
 	every t in [
-		["nccl", "2.21.5", "2.20.5", "nccl-bug", "upgrade-nccl"], ["nccl", "2.19.3", "2.20.5", "nccl-bug", "downgrade-nccl"],
-		["nccl", "2.19.3", "another", "nccl-bug", "upgrade-nccl"], ["rccl", "2.22.3", "another", "rccl-bug", "upgrade-rocm"],
+		["nccl", "2.21.5", "2.20.5", "nccl-bug", "upgrade-nccl", "likely"], ["nccl", "2.19.3", "2.20.5", "nccl-bug", "downgrade-nccl", "likely"],
+		["nccl", "2.19.3", "another", "nccl-bug", "upgrade-nccl", "possible"], ["rccl", "2.22.3", "another", "rccl-bug", "upgrade-rocm", "possible"],
 	] {
-		fs := found(told("version", t[0], run({}, "failed", {"library": t[0], "version": t[2]}), run({}, "ok", {"library": t[0], "version": t[1]})))
+		facts := told("version", t[0], run({}, "failed", {"library": t[0], "version": t[2]}), run({}, "ok", {"library": t[0], "version": t[1]}))
+		logged := run({}, "failed", {"library": t[0], "version": "2.20.5"}) # A log shows which one failed.
+		fs := found(object.union(facts, {"runs": array.concat(facts.runs, [logged])}))
 		causes(fs) == {t[3]}
-		{f.remedies | some f in fs} == {[t[4]]}
+		{[f.remedies, f.confidence] | some f in fs} == {[[t[4]], t[5]]}
 	}
 }
 

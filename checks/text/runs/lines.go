@@ -168,27 +168,18 @@ func prefixed(text string) (mark, bool) {
 // saidOf is the outcome that a person says a run had; empty if nobody does. What is
 // denied, or said of another case, is no outcome.
 func saidOf(text string) string {
-	_, after, ok := cutOutcome(text)
-	if !ok {
-		after = text
-	}
-	if hedged.MatchString(after) || len(after) > maxHeading/2 {
-		return ""
-	}
-	if outcome := outcomeOf(after); outcome != unchanged {
-		return outcome
-	}
-	return ""
-}
-
-// cutOutcome splits "P2P off: works" at the sign between.
-func cutOutcome(text string) (before, after string, ok bool) {
-	for _, sign := range []string{" => ", " -> ", " → ", ": ", " - ", " — "} {
-		if before, after, ok = strings.Cut(text, sign); ok {
-			return before, after, true
+	after := text
+	for _, sign := range []string{" => ", " -> ", " → ", ": ", " - ", " — "} { // "P2P off: works"
+		if _, said, ok := strings.Cut(text, sign); ok {
+			after = said
+			break
 		}
 	}
-	return text, "", false
+	outcome := outcomeOf(after)
+	if outcome == unchanged || hedged.MatchString(after) || len(after) > maxHeading/2 {
+		return ""
+	}
+	return outcome
 }
 
 var (

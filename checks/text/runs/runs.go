@@ -170,7 +170,7 @@ func (r *recorder) hear(e parse.Event) {
 			r.forget(e.Line) // A program said it.
 		}
 		switch {
-		case e.Value == "cause" || e.Value == "category" || e.Value == "consequence":
+		case complains(e.Value):
 			m.kind = complaint
 		case slices.Contains(data.Experiments().Starts, e.Name):
 			m.kind = passed
@@ -184,6 +184,11 @@ func (r *recorder) hear(e parse.Event) {
 		m.kind, m.launch = command, e.Launch
 	}
 	r.note(m)
+}
+
+// complains reports whether messages of a role of the catalogue say that something failed.
+func complains(role string) bool {
+	return slices.Contains([]string{"cause", "category", "consequence"}, role)
 }
 
 // launched are the kinds of launches that are typed at a prompt.

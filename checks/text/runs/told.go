@@ -38,6 +38,8 @@ var (
 	ofPrograms = lazy.New(`[|{}]| NCCL (?:INFO|WARN) |\[rank ?\d+\]`)
 	raised     = lazy.New(`\w(?:Error|Exception)\b: `)
 	setsForm   = lazy.New(`^(?:export|ENV|env|-e|-x) `)
+	// marks of Markdown, and an apostrophe of print.
+	marks = strings.NewReplacer("**", "", "`", "", "’", "'")
 	// setTo says a value in words: "NCCL_P2P_DISABLE set to 1".
 	setTo = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)(?: is| was)?(?: set)? (?:to|as) ["'*]*([\w^][\w^,.:-]*)`)
 	// unmade are words by which a sentence says that settings are not made, and again those that speak of the ones before.
@@ -52,8 +54,7 @@ var (
 // tell makes runs of what a paragraph says was tried, and reports whether it says anything.
 func (r *recorder) tell(l parse.Line) bool {
 	r.forget(l) // The same with a prefix.
-	text := strings.TrimSpace(strings.NewReplacer("**", "", "`", "", "’", "'").Replace(l.Text))
-	text = setTo.ReplaceAllString(text, "$1=$2")
+	text := setTo.ReplaceAllString(strings.TrimSpace(marks.Replace(l.Text)), "$1=$2")
 	if len(text) > longestTold || !strings.Contains(text, " ") || ofPrograms.MatchString(text) || raised.MatchString(l.Whole()) || logLine.MatchString(text) || codeForm.MatchString(text) || strings.HasSuffix(text, `\`) {
 		return false
 	}
@@ -73,16 +74,21 @@ func (r *recorder) tell(l parse.Line) bool {
 			before = r.clauses(part, before, l)
 		}
 	}
-	named := slices.ContainsFunc(r.told, func(t *run) bool { return t.Line == l.Number && t.Source == r.sink.Source() && t.names() })
+	named := slices.ContainsFunc(r.told, func(t *run) bool { return r.toldBy(t, l) && t.names() })
 	if named {
 		r.sink.Tells()
 	}
 	return named
 }
 
+// toldBy reports whether a line of the text under way tells of a run.
+func (r *recorder) toldBy(t *run, l parse.Line) bool {
+	return t.Line == l.Number && t.Source == r.sink.Source()
+}
+
 // forget drops what a line tells.
 func (r *recorder) forget(l parse.Line) {
-	r.told = slices.DeleteFunc(r.told, func(t *run) bool { return t.Line == l.Number && t.Source == r.sink.Source() })
+	r.told = slices.DeleteFunc(r.told, func(t *run) bool { return r.toldBy(t, l) })
 }
 
 // pieces are the parts of a text, each with the match of a form that ends the one before.
@@ -297,9 +303,7 @@ func (r *run) names() bool { return len(r.settings())+r.GPUs+r.Nodes > 0 || r.Ve
 
 // failureOf is the run of which a text, or else another, has a message that something failed; nil if there is none.
 func failureOf(messages []facts.Message, source string) *run {
-	fails := func(m facts.Message) bool {
-		return slices.Contains([]string{"cause", "category", "consequence"}, m.Role) && m.Program != "people"
-	}
+	fails := func(m facts.Message) bool { return complains(m.Role) && m.Program != "people" }
 	i := slices.IndexFunc(messages, func(m facts.Message) bool { return fails(m) && m.Source == source })
 	if i < 0 {
 		i = slices.IndexFunc(messages, fails)
