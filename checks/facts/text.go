@@ -31,6 +31,21 @@ type Text struct {
 	Sections []int `json:"sections,omitempty"`
 	// Past are its lines of trouble that is over.
 	Past []PastLine `json:"past,omitempty"`
+	// Topics are the causes of which somebody who tells of trouble writes, the one of most lines first.
+	Topics []Topic `json:"topics,omitempty"`
+	// GPU is the model of GPUs that such a text names, if it names one.
+	GPU string `json:"gpu,omitempty"`
+}
+
+// Topic is a cause of which a text speaks.
+type Topic struct {
+	// Cause is its id.
+	Cause string `json:"cause"`
+	// Words are the first that speak of it, and Line is where they stand.
+	Words string `json:"words"`
+	Line  int    `json:"line"`
+	// Count is how many lines speak of it; those of prose count more than those of outputs.
+	Count int `json:"count"`
 }
 
 // EndedWell stands for a number of steps of work where a later line says that the job ended well.
@@ -516,6 +531,8 @@ type Run struct {
 	Outcome string `json:"outcome"`
 	// Why says how the outcome is known, as a clause: "it gave wrong results".
 	Why string `json:"why,omitempty"`
+	// Wrong is true if it gave results, and these are wrong.
+	Wrong bool `json:"wrong,omitempty"`
 	// Told is true if a program reported it. Otherwise a person said so, or the output stops.
 	Told bool `json:"told,omitempty"`
 	// Message is the row of the catalogue that shows the failure, Stated whether that row states a cause.

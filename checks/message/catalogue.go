@@ -171,6 +171,9 @@ const (
 
 func normal(text string) string { return strings.ReplaceAll(text, blankColon, colon) }
 
+// blanks are those that a program or a person put where others put one.
+var blanks = lazy.New(`(\S) {2,}`)
+
 // Of is the first row of the catalogue that a line is of, and its fields.
 func Of(line string) (row *Statement, fields map[string]string, ok bool) {
 	for _, row := range Statements() {
@@ -253,7 +256,13 @@ func AsWarning(said string) string { return "NCCL WARN " + said }
 
 // Match returns the fields of a line that is of this form.
 func (r *Row) Match(line string) (fields map[string]string, ok bool) {
-	line = normal(line)
+	if fields, ok = r.match(normal(line)); !ok && strings.Contains(line, "  ") {
+		return r.match(normal(blanks.ReplaceAllString(line, "$1 ")))
+	}
+	return fields, ok
+}
+
+func (r *Row) match(line string) (fields map[string]string, ok bool) {
 	// What a line must not hold is short, and excludes most lines that long forms would be tried on.
 	if r.like != nil && !r.like.May(line) || r.unlike != nil && r.unlike.MatchString(line) {
 		return nil, false

@@ -87,8 +87,8 @@ func appendedUTF16(s string) string {
 	return b.String()
 }
 
-// told is what a text tells, as JSON, but for its size in bytes, and without what is past if it may be longer than what
-// is read of that.
+// told is what a text tells, as JSON, but for its size in bytes, and without what is past and what it speaks of if it may be longer
+// than what is read of that.
 func told(tb testing.TB, said string, long bool) string {
 	tb.Helper()
 	got, err := text.Read(tb.Context(), []string{"-"}, text.Options{Stdin: strings.NewReader(said)})
@@ -96,7 +96,7 @@ func told(tb testing.TB, said string, long bool) string {
 	for i := range got.Facts.Texts {
 		got.Facts.Texts[i].Bytes = 0
 		if long {
-			got.Facts.Texts[i].Past = nil
+			got.Facts.Texts[i].Past, got.Facts.Texts[i].Topics, got.Facts.Texts[i].GPU = nil, nil, ""
 		}
 	}
 	return texttest.Indented(tb, got.Facts)

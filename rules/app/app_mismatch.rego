@@ -162,7 +162,18 @@ signs contains {
 	"remedies": ["nccl-timeout", "fix-application"],
 } if {
 	preparing := logs.first(logs.by_id["rank-loads"])
-	number(expired.fields.seq) <= 10
+	number(expired.fields.seq) <= thresholds.first_collectives
+}
+
+signs contains {
+	"id": "preparing",
+	"message": "A rank waited for another one until a timeout, while a process prepared the data: the others wait for it for as long as that takes. Prepare the data before the job, with more processes, or give the process group a longer timeout",
+	"confidence": "likely",
+	"messages": {waited, preparing},
+	"remedies": ["nccl-timeout", "fix-application"],
+} if {
+	preparing := logs.first(logs.by_id["rank-loads"])
+	waited := logs.first(logs.messages({"torch-store-silent", "torch-unique-id-late"}))
 }
 
 signs contains {
@@ -176,9 +187,14 @@ signs contains {
 	"messages": {expired},
 	"params": {"late_rank": rank | absent_named; rank := absent[0]},
 	"remedies": {true: ["fix-application", "nccl-timeout"], false: ["nccl-timeout", "fix-application"]}[true in {absent_named, count(reporters) == 1}],
-} if true in {absent_named, custom_timeout}
+} if true in {absent_named, custom_timeout, under_way}
 
 reporters := {m.rank | some m in logs.by_id["torch-watchdog-timeout"]}
+
+# A job that came so far has connected its ranks.
+default under_way := false
+
+under_way if number(expired.fields.seq) > thresholds.first_collectives
 
 default custom_timeout := false
 

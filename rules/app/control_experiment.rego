@@ -54,7 +54,10 @@ experiments contains {
 	"causes": [of_library(cause) | some cause in s.row.causes],
 	"remedies": [of_library(remedy) | some remedy in s.row.remedies],
 	"more": {"params": object.union({"variable": s.name}, {"gdr_level": level | level := s.off.variables.NCCL_NET_GDR_LEVEL})},
-} if some s in trials.blamed
+} if {
+	some s in trials.blamed
+	count([o | some o in trials.blamed; o.name in object.get(s.row, "includes", [])]) == 0
+}
 
 # of_library says RCCL's fault for NCCL's, and where it is cured, where the GPUs are AMD's.
 of_library(id) := {"nccl-bug": "rccl-bug", "upgrade-nccl": "upgrade-rocm"}[id] if on_amd
@@ -125,6 +128,22 @@ experiments contains object.union(size, {
 	p.one[kind] < p.other[kind]
 	not p.one.gpus == 1
 	trials.beats(p.one, p.other)
+}
+
+# What one GPU computes is right, and what several compute together is wrong: data is lost on its way between them.
+experiments contains {
+	"works": p.one, "fails": p.other, "slow": false,
+	"condition": "on one GPU", "otherwise": "on several, whose results are wrong",
+	"conclusion": "data is lost or altered on its way from one GPU to another",
+	"causes": ["p2p-broken-platform"],
+	"remedies": ["nccl-p2p-disable", "iommu-pt", "upgrade-driver", "disable-acs", "update-bios"],
+} if {
+	p := sort([p |
+		some p in trials.pairs.gpus
+		p.one.gpus == 1
+		p.other.wrong
+		trials.beats(p.one, p.other)
+	])[0]
 }
 
 sizes := {

@@ -114,6 +114,18 @@ test_fires_for_more if {
 	causes(more) == {"wrong-nic"}
 }
 
+test_fires_for_wrong_results_of_several if {
+	fs := found(pair("gpus", "", run({}, "ok", {"gpus": 1}), run({}, "failed", {"gpus": 2, "wrong": true})))
+	causes(fs) == {"p2p-broken-platform"}
+}
+
+# NVLink between hosts, and multicast, need what cuMem allocates: of two switches that help, the one that turns less off.
+test_fires_for_the_narrower_switch if {
+	ran := [run({}, "failed", {}), run({"NCCL_MNNVL_ENABLE": "0"}, "ok", {}), run({"NCCL_CUMEM_ENABLE": "0"}, "ok", {})]
+	differ := [{"kind": "variable", "name": "NCCL_MNNVL_ENABLE", "a": 0, "b": 1}, {"kind": "variable", "name": "NCCL_CUMEM_ENABLE", "a": 0, "b": 2}]
+	causes(found({"runs": ran, "comparisons": differ})) == {"imex"}
+}
+
 test_fires_for_a_version if {
 	every t in [["2.18.3", "2.27.3", "downgrade-nccl"], ["2.27.3", "2.18.3", "upgrade-nccl"]] {
 		fs := found(pair("version", "nccl", run({}, "ok", {"version": t[0]}), run({}, "hung", {"version": t[1]})))

@@ -20,6 +20,8 @@
 #     placed: >-
 #       {program|A program} reports a problem[ in its code for {area}][ ({file})].[ The error is {codes}.][ The line
 #       names {variables}.]
+#     topic: >-
+#       Somebody tells of trouble, and nothing in the input shows what is at fault; the text speaks of {words}
 package gpudoctor.rules.failure_area
 
 import data.gpudoctor.lib.driver_errors
@@ -115,6 +117,27 @@ confidence := "likely" if {
 	logs.failed
 	count(of_codes(place)) == 1
 }
+
+# What somebody who tells of trouble writes about is the weakest evidence.
+findings contains {
+	"id": "topic",
+	"grade": "topic",
+	"subject": "job",
+	"about": {"words": [t.words | some t in topics]},
+	"severity": {true: "high", false: "low"}[failed],
+	"messages": logs.complaints,
+	"evidence": [{"fact": "texts.topics", "value": t.words, "source": sprintf("%s:%d", [t.source, t.line])} | some t in topics],
+	"candidates": [{"cause": t.cause, "for": sprintf("the text speaks of %s", [t.words])} | some t in topics],
+} if {
+	count(placed) == 0
+	count(topics) > 0
+}
+
+topics := [object.union(t, {"source": text.name}) | some text in input.texts; some t in text.topics; not t.cause in trials.cleared]
+
+default failed := false
+
+failed if logs.failed
 
 # A warning alone may be harmless, but that is rare for NCCL and its plugins.
 default severity := "low"

@@ -64,3 +64,16 @@ test_fires_names if {
 	some g in failure_area.findings with input as log([rccl])
 	[g.about.program, g.about.area] == [["RCCL"], ["TCP connections between ranks"]]
 }
+
+speaks := {"texts": [{"name": "issue.md", "topics": [{"cause": "mig-mode", "words": "MIG", "line": 3, "count": 6}, {"cause": "oom", "words": "OOM", "line": 9, "count": 1}]}]}
+
+# What somebody writes about is listed where nothing else is, and is a note unless something failed.
+test_fires_topic if {
+	some f in failure_area.findings with input as speaks
+	of(f.candidates) == ["mig-mode", "oom"]
+	[f.id, f.severity, f.evidence[0].source] == ["topic", "low", "issue.md:3"]
+	some g in failure_area.findings with input as object.union(speaks, log([said("x", "category", 0, {})]))
+	[g.id, g.severity] == ["topic", "high"]
+	some h in failure_area.findings with input as object.union(speaks, log([said("x", "category", 0, {"library": "nccl", "file": "transport/nvls.cc", "area": "nvls"})]))
+	h.candidates[0].cause == "nvls-multicast"
+}

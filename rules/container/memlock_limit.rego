@@ -14,7 +14,7 @@
 #   confidence: likely
 #   needs: [container.memlock_soft_bytes, container.device_nodes]
 #   remedies: [raise-memlock, raise-memlock-limits, add-ipc-lock]
-#   explains: [refused > memlock-limit/raise-refused]
+#   explains: [refused > memlock-limit/raise-refused, refused > env-misconfig/mpi-component]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:

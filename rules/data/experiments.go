@@ -12,6 +12,7 @@ var Experiments = reader("experiments", func(t *ExperimentTable) {
 	for _, w := range t.Things {
 		t.Words = append(t.Words, w.words()...)
 	}
+	t.Wrong.like = lazy.New(t.Wrong.Like)
 	for i := range t.Words {
 		t.Words[i].like = lazy.New(t.Words[i].Like)
 	}
@@ -28,6 +29,7 @@ type ExperimentTable struct {
 	Outcomes                        []struct{ Is, Like string }
 	Things                          []SwitchThing
 	Words                           []SwitchWord
+	Wrong                           SwitchWord
 	Options                         []SwitchOption
 	Ignored, Devices, Hangs, Starts []string
 

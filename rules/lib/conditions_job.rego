@@ -106,6 +106,11 @@ holds contains "memlock_low" if {
 	input.container.memlock_soft_bytes < thresholds.memlock_low_bytes
 }
 
+holds contains "memlock_low" if {
+	some m in logs.by_id["ibv-no-memory"] # UCX says what its limit is.
+	to_number(m.fields.kbytes) * 1024 < thresholds.memlock_low_bytes
+}
+
 shown contains ["memlock_limit_known", {"fact": "container.memlock_soft_bytes", "value": input.container.memlock_soft_bytes, "source": "/proc/self/limits"}]
 
 # /dev/shm is small: here, in the description of a container, or by NVIDIA's image at startup. Semaphores are files there,

@@ -72,6 +72,8 @@ test_shm_small if {
 test_memlock if {
 	{"memlock_low", "memlock_limit_known"} & of({"container": {"memlock_soft_bytes": 65536}}) == {"memlock_low", "memlock_limit_known"}
 	not "memlock_low" in of({"container": {"memlock_soft_bytes": -1}})
+	"memlock_low" in of(heard([{"id": "ibv-no-memory", "fields": {"kbytes": "8192"}}]))
+	not "memlock_low" in of(heard([{"id": "ibv-no-memory", "fields": {"kbytes": "8388608"}}]))
 	"memlock_unlimited" in of({"container": {"memlock_soft_bytes": -1}})
 	"memlock_unlimited" in of({"launches": [{"memlock_bytes": -1}]})
 }

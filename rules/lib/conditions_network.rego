@@ -29,6 +29,9 @@ holds contains "launcher_lost_host" if count(logs.messages({"openmpi-daemon-lost
 
 holds contains "failure_told" if logs.failed
 
+# A rank waited for others until a timeout.
+holds contains "wait_ended" if count(logs.messages({"torch-watchdog-timeout", "torch-timeout-frame", "torch-watchdog-ended", "torch-store-silent", "torch-unique-id-late"})) > 0
+
 holds contains "sharing_refused" if count(logs.messages({"nccl-cuda-not-permitted", "nccl-cuda-not-supported"})) > 0
 
 holds contains "interface_taken_before" if {

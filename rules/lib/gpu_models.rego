@@ -6,7 +6,11 @@ import data.tables.gpu_models as table
 # model is what the table says of a GPU, by its name.
 model[g.name] := of(g.name) if some g in all
 
-all := array.concat([g | some g in input.gpus.devices], [{"name": name} | some b in input.benchmarks; some name in b.gpu_names])
+all := found if {
+	count(found) > 0
+} else := [{"name": t.gpu} | some t in input.texts; t.gpu]
+
+found := array.concat([g | some g in input.gpus.devices], [{"name": name} | some b in input.benchmarks; some name in b.gpu_names])
 
 # of is the first row of the table that a name is like.
 of(name) := table.models[min([i | some i, row in table.models; regex.match(row.like, lower(name))])]

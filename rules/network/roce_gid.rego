@@ -60,7 +60,7 @@ findings contains {
 	"messages": bad,
 	"evidence": index_evidence,
 	"confidence": confidence,
-	"remedies": array.concat(["set-gid-index"], ["unset-env" | rdma.chooses_gid; rdma.gid_index]),
+	"remedies": array.flatten(["set-gid-index", ["unset-env" | rdma.chooses_gid; rdma.gid_index], "set-ib-hca"]),
 	"params": {"variable": "NCCL_IB_GID_INDEX"},
 } if {
 	count(bad) > 0

@@ -40,7 +40,7 @@ test_findings if {
 
 test_advice if {
 	some f in roce_gid.findings with input as object.union_n([new_error, nccl("2.27.3"), index("3")])
-	[f.remedies, f.params.variable] == [["set-gid-index", "unset-env"], "NCCL_IB_GID_INDEX"]
+	[f.remedies, f.params.variable] == [["set-gid-index", "unset-env", "set-ib-hca"], "NCCL_IB_GID_INDEX"]
 	every n, severity in {"1": "low", "0": "low", "9": "high"} {
 		some h in roce_gid.findings with input as object.union(table, index(n))
 		[h.subject, h.severity] == ["NCCL_IB_GID_INDEX", severity]

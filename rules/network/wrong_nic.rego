@@ -14,7 +14,7 @@
 #   confidence: likely
 #   needs: [[job-connected, nics.interfaces], [job-connected, env.variables]]
 #   remedies: [set-socket-ifname, correct-launch, unset-env, set-ib-hca, open-firewall, other]
-#   explains: [app-mismatch/missing, collective-hang/between-hosts, failure-area, no-such-interface > wrong-nic/no-interface, no-such-interface > collective-failed/variables, no-interface > collective-failed/variables, no-interface > collective-failed/everywhere, mixed > roce-gid/unanswered]
+#   explains: [app-mismatch/missing, collective-hang/between-hosts, failure-area, no-such-interface > wrong-nic/no-interface, no-such-interface > collective-failed/variables, no-interface > collective-failed/variables, no-interface > collective-failed/everywhere, mixed > roce-gid/unanswered, rails > roce-gid/unanswered, rails > ib-port-down]
 #   first_of:
 #     - no-interface > address-not-filled
 #     - gloo-to-loopback > gloo-silent
@@ -49,6 +49,9 @@
 #     mixed: >-
 #       NCCL uses {ethernet}, which {ethernet:is/are} Ethernet, beside the InfiniBand NICs ({infiniband:few}): the two
 #       networks do not meet, and a connection between them failed. NCCL_IB_HCA selects the NICs
+#     rails: >-
+#       NCCL joins an RDMA device with the address {local} to one with {remote}, of another network, and the connection is
+#       not made: NCCL_IB_HCA should name only devices whose networks connect the machines
 package gpudoctor.rules.wrong_nic
 
 import data.gpudoctor.lib.connections
@@ -160,6 +163,19 @@ findings contains misled("NCCL_IB_HCA", {
 	failed := rdma.retry_exceeded | rdma.unconnected
 	count(failed) > 0
 }
+
+# A queue pair joins two devices in different networks, and is not made.
+findings contains misled("NCCL_IB_HCA", {
+	"id": "rails",
+	"remedies": ["set-ib-hca", "unset-env"],
+	"about": {"local": ends[0], "remote": ends[1]},
+	"messages": {m},
+}) if {
+	m := logs.first({m | some m in rdma.unconnected; count({connections.network(end) | some end in ends_of(m)}) == 2})
+	ends := ends_of(m)
+}
+
+ends_of(m) := [trim_prefix(m.fields[end], "::ffff:") | some end in ["local_gid", "remote_gid"]]
 
 # NCCL finds no interface at all. A variable that names one which does not exist is the cause.
 missing contains {"fact": "logs", "words": "no log of a job was given"} if {

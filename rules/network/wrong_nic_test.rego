@@ -28,6 +28,8 @@ hca(value) := object.union(
 	{"nics": {"rdma": [{"device": "mlx5_0", "source": "ibstat", "line": 1}, {"device": "mlx5_1", "source": "ibstat", "line": 9}]}},
 )
 
+joined(local, remote) := log([{"id": "nccl-ib-modify-qp-timed-out", "fields": {"local_gid": local, "remote_gid": remote}}])
+
 # unreached are NICs of these layers, over one of which a connection failed.
 unreached(layers) := object.union(
 	log([{"id": "nccl-ib-modify-qp-unreachable", "fields": {"error": "Network is unreachable"}}]),
@@ -51,6 +53,9 @@ test_findings if {
 		[[log([{"id": "nccl-connect-no-route", "fields": {"error": "Network is unreachable"}}])], {"no-route"}],
 		[[hca("mlx5_8:1")], {"no-such-nic"}],
 		[[unreached(["InfiniBand", "Ethernet"])], {"mixed"}],
+		[[joined("::ffff:10.77.0.2", "::ffff:10.88.0.3")], {"rails"}],
+		[[joined("::ffff:10.77.0.2", "::ffff:10.77.9.3")], set()],
+		[[joined("fe80::1", "::ffff:10.77.9.3")], set()],
 		[[unreached(["InfiniBand", "Ethernet"]), variable("NCCL_IB_HCA", "mlx5_0")], set()],
 		[[unreached(["Ethernet", "Ethernet"])], set()],
 		[[hca("mlx5_0:1,mlx5_1:1")], set()],

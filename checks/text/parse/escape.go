@@ -65,6 +65,12 @@ func saidIn(line []byte) (said []byte, ok bool) {
 		}
 		return "", false
 	}
+	if fields := members["fields"]; fields != nil && members["message"] == nil { // As Rust's tracing-subscriber writes it.
+		var inner map[string]json.RawMessage
+		if json.Unmarshal(fields, &inner) == nil {
+			members["message"] = inner["message"]
+		}
+	}
 	message, ok := text("log", "message", "msg", "MESSAGE", "textPayload")
 	if !ok || members["kind"] != nil {
 		return nil, false

@@ -168,6 +168,7 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 	t := r.Sink.TextUnderWay()
 	t.Lines, t.Bytes = s.number, s.bytes
 	r.Sink.date()
+	r.Sink.topics()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

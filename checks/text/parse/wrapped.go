@@ -62,7 +62,10 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 		return
 	}
 	text := func(i int) []byte { return c.data[lines[i].from:lines[i].to] }
-	several := slices.Contains(widths[slices.Index(widths, widest)+1:], widest)
+	first, several := slices.Index(widths, widest), false
+	for i := first + 1; i < len(lines); i++ { // Lines that begin alike are as long by chance.
+		several = several || widths[i] == widest && !alikePut(text(first), text(i))
+	}
 	at, usual := slices.BinarySearch(screens, widest)
 	broken := map[string]func(i int) bool{
 		"": func(i int) bool {
@@ -76,7 +79,7 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 	if !usual {
 		slices.Reverse(betweens) // Pieces may be of one width by chance.
 	}
-	first := 0
+	first = 0
 	for i := range lines {
 		if i > 0 && !lines[i-1].broken {
 			first = i
@@ -168,9 +171,15 @@ func beginsAnew(line []byte) bool {
 	return ok && strings.HasPrefix(word, host)
 }
 
+// alikeBytes is how much two lines begin with alike if the second is no rest of the first: "E0211 20:37:" (absl, glog).
+const alikeBytes = 12
+
 // alikePut reports whether the same was put before two lines. What may be a name is part of
 // what they say, unless it is one name.
 func alikePut(a, b []byte) bool {
+	if len(a) > alikeBytes && bytes.HasPrefix(b, a[:alikeBytes]) && bytes.ContainsAny(a[:alikeBytes], "0123456789") {
+		return true
+	}
 	_, first, trimmed := stripPrefix(string(a[:min(len(a), prefixBytes)]))
 	_, second, too := stripPrefix(string(b[:min(len(b), prefixBytes)]))
 	if !trimmed || !too || first != second {

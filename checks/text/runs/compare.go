@@ -68,7 +68,7 @@ func compare(all []*run) []facts.Comparison {
 			}
 			switch differs, ok := differences(a, b, together); {
 			case !ok:
-			case len(differs) == 0 && a.By == "text" && a.GPUs+a.Nodes != b.GPUs+b.Nodes: // Of one it is not said how large it was.
+			case len(differs) == 0 && (a.By == "text" || a.By == "table") && a.GPUs+a.Nodes != b.GPUs+b.Nodes: // Of one it is not said how large it was.
 			case len(differs) == 0 && (a.Outcome == good) != (b.Outcome == good):
 				a.mixed, b.mixed = true, true
 			case len(differs) == 1 && a.By == "text" && slices.Contains([]string{"variable", "version"}, differs[0].Kind) && !a.says(differs[0], b) && !b.says(differs[0], a):

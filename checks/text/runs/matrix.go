@@ -10,6 +10,7 @@ import (
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 // matrixKind reads tables of Markdown in which people say what they tried: a row is a run for each of its columns that
@@ -134,6 +135,7 @@ func (m *matrix) runs() []*run {
 			}
 			outcome, rate := outcomeIn(title, cells[i])
 			r.is(cmp.Or(outcome, unknown), "a table says so", l.Number, false)
+			r.Wrong = outcome == failed && data.Experiments().Wrong.In(strings.ToLower(cells[i]))
 			r.GBps = rate
 			for k, cell := range cells {
 				if !told[k] && !m.numbers(k) {

@@ -84,6 +84,7 @@ func (r *run) settle(t table) {
 	switch {
 	case r.unclear || t.several:
 	case t.wrong > 0:
+		r.Wrong = true
 		r.is(failed, "it gave wrong results", t.wrong, true)
 	case t.row > 0 || r.begun:
 		r.judgeTable()
@@ -121,6 +122,7 @@ func (r *run) judgeTable() {
 	complained, failing := r.last(complaint).line, r.last(exit).number != 0
 	switch {
 	case check.number > 0:
+		r.Wrong = true
 		r.is(failed, "it gave wrong results", check.line, true)
 	case end.line > 0 && !failing && complained < end.line:
 		r.is(good, "its table is complete", end.line, true)

@@ -214,6 +214,7 @@ func (r *recorder) tells(settings [][2]string, outcome string, plain bool, l par
 		told.set(v[0], v[1])
 	}
 	told.is(outcome, "the text says so", l.Number, false)
+	told.Wrong = outcome == failed && data.Experiments().Wrong.In(strings.ToLower(l.Text))
 	r.told = append(r.told, told)
 }
 

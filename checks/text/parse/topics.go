@@ -1,0 +1,83 @@
+package parse
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+	"github.com/gpudoctor/gpudoctor/checks/message"
+	"github.com/gpudoctor/gpudoctor/rules/data"
+)
+
+const (
+	// maxTopics is how many topics of a text are kept, and leastWords how many words a line of prose has.
+	maxTopics  = 3
+	leastWords = 4
+	// proseWeight is how much more a line of prose counts than one of an output or of code.
+	proseWeight = 3
+)
+
+// ofProgram is a line that no person wrote: with a time, a level, a process, a place in a source or a value behind its name.
+var ofProgram = lazy.New(`^\s*(?:\d\d:\d\d|\[|\d{4}-|[A-Z]\d{4} |\S+:\d+:\d+ |[\w.]+(?:Error|Exception)\b|File "|\||[-drwx]{10} )|NCCL (?:INFO|WARN)|[{};]\s*$|\b(?:INFO|DEBUG|WARNING|ERROR)\b|\w\(.*\)\s*$|^\s*\S+ ?= ?\S`)
+
+// gpuNamed are the beginnings of the names of GPUs.
+var gpuNamed = lazy.New(`(?i)\b(?:[ABHLV]\d{2,3}|GB\d{2,3}|GH200|MI\d{3}|[RG]TX|Quadro|Tesla|Radeon|Instinct|R9700|W[67]\d00)`)
+
+// topics notes what a person complains of: the causes of which the text speaks, the most often first, and the model of GPU.
+func (s *Sink) topics() {
+	if s.whole == "" || s.source == Data {
+		return
+	}
+	table := data.Topics()
+	person, complains, fenced := false, false, false
+	lines := strings.Split(strings.ReplaceAll(withNewlines(s.whole), "\x00", ""), "\n")
+	prose := make([]bool, len(lines))
+	for i, text := range lines {
+		text = strings.TrimSpace(text)
+		text = strings.TrimSpace(text[strings.LastIndexByte(text, '\r')+1:]) // What stayed on the screen.
+		lines[i] = text
+		if strings.HasPrefix(text, fence) {
+			fenced = !fenced
+		}
+		if prose[i] = !fenced && len(strings.Fields(text)) >= leastWords && !ofProgram.MatchString(text); prose[i] {
+			person = person || table.ByPerson(text, i == 0)
+			complains = complains || table.Complain(text)
+		}
+	}
+	closed := func(line string) bool { return over.MatchString(line) || message.Bygone(line) }
+	if !person || !complains || slices.ContainsFunc(lines, closed) {
+		return
+	}
+	found := make([]facts.Topic, len(table.Topics))
+	models := map[string]bool{}
+	for at, line := range lines {
+		weight := 1
+		if prose[at] {
+			weight = proseWeight
+			if gpuNamed.MatchString(line) {
+				models[data.GPUModelOf(line).Name] = true
+			}
+			if table.Deny(line) {
+				continue
+			}
+		}
+		for i := range table.Topics {
+			if words := table.Topics[i].In(line); words != "" {
+				if f := &found[i]; f.Count == 0 {
+					*f = facts.Topic{Cause: table.Topics[i].Cause, Words: escape.Printable(words, maxText), Line: at + 1}
+				}
+				found[i].Count += weight
+			}
+		}
+	}
+	found = slices.DeleteFunc(found, func(t facts.Topic) bool { return t.Count == 0 })
+	slices.SortStableFunc(found, func(a, b facts.Topic) int { return b.Count - a.Count })
+	t := s.TextUnderWay()
+	t.Topics = found[:min(len(found), maxTopics)]
+	if len(models) == 1 {
+		t.GPU = slices.Collect(maps.Keys(models))[0]
+	}
+}

@@ -1,0 +1,57 @@
+package data
+
+import (
+	"strings"
+
+	"github.com/gpudoctor/gpudoctor/checks/lazy"
+)
+
+// Topics returns the table of what people write about.
+var Topics = reader("topics", func(t *TopicTable) {
+	t.person, t.title, t.complains, t.denies = lazy.New(t.Person), lazy.New(t.Title), lazy.New("(?i)"+t.Complains), lazy.New("(?i)"+t.Denies)
+	for i := range t.Topics {
+		t.Topics[i].like = lazy.New("(?i)" + t.Topics[i].Like)
+	}
+})
+
+// TopicTable says by which words a text speaks of a cause, and tells of trouble.
+type TopicTable struct {
+	Person, Title, Complains, Denies string
+	Topics                           []Topic
+
+	person, title, complains, denies *lazy.Regexp
+}
+
+// Topic is a cause, and the words that speak of it.
+type Topic struct {
+	Cause, Like string
+
+	like *lazy.Regexp
+}
+
+// ByPerson reports whether a line, the first of its text or another one, has words by which a person writes.
+func (t *TopicTable) ByPerson(line string, first bool) bool {
+	return t.person.MatchString(line) || first && t.title.MatchString(line)
+}
+
+// Complain reports whether a line tells of trouble.
+func (t *TopicTable) Complain(line string) bool {
+	for _, o := range Experiments().OutcomesIn(line) {
+		if o.Is == "failed" || o.Is == "hung" {
+			return true
+		}
+	}
+	return t.complains.MatchString(line)
+}
+
+// Deny reports whether a line says what the trouble is not.
+func (t *TopicTable) Deny(line string) bool { return t.denies.MatchString(line) }
+
+// In are the words of a line that speak of the cause; empty if there are none, or the line says that there is no such thing.
+func (t *Topic) In(line string) string {
+	at := t.like.Get().FindStringIndex(line)
+	if at == nil || strings.HasSuffix(strings.ToLower(line[:at[0]]), "no ") {
+		return ""
+	}
+	return line[at[0]:at[1]]
+}
