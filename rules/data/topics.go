@@ -1,6 +1,7 @@
 package data
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
@@ -8,7 +9,7 @@ import (
 
 // Topics returns the table of what people write about.
 var Topics = reader("topics", func(t *TopicTable) {
-	t.person, t.title, t.complains, t.denies = lazy.New(t.Person), lazy.New(t.Title), lazy.New("(?i)"+t.Complains), lazy.New("(?i)"+t.Denies)
+	t.title, t.complains, t.denies = lazy.New(t.Title), lazy.New("(?i)"+t.Complains), lazy.New("(?i)"+t.Denies)
 	for i := range t.Topics {
 		t.Topics[i].like = lazy.New("(?i)" + t.Topics[i].Like)
 	}
@@ -16,10 +17,11 @@ var Topics = reader("topics", func(t *TopicTable) {
 
 // TopicTable says by which words a text speaks of a cause, and tells of trouble.
 type TopicTable struct {
-	Person, Title, Complains, Denies string
-	Topics                           []Topic
+	Person                   []string
+	Title, Complains, Denies string
+	Topics                   []Topic
 
-	person, title, complains, denies *lazy.Regexp
+	title, complains, denies *lazy.Regexp
 }
 
 // Topic is a cause, and the words that speak of it.
@@ -29,10 +31,14 @@ type Topic struct {
 	like *lazy.Regexp
 }
 
-// ByPerson reports whether a line, the first of its text or another one, has words by which a person writes.
-func (t *TopicTable) ByPerson(line string, first bool) bool {
-	return t.person.MatchString(line) || first && t.title.MatchString(line)
+// ByPerson reports whether a text, or a line of one, has words by which a person writes.
+func (t *TopicTable) ByPerson(text string) bool {
+	text = " " + strings.ReplaceAll(text, "\n", " ") + " "
+	return slices.ContainsFunc(t.Person, func(words string) bool { return strings.Contains(text, words) })
 }
+
+// Titled reports whether a text begins with a title, as a person gives it one.
+func (t *TopicTable) Titled(text string) bool { return t.title.MatchString(text) }
 
 // Complain reports whether a line tells of trouble.
 func (t *TopicTable) Complain(line string) bool {

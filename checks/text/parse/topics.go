@@ -32,6 +32,10 @@ func (s *Sink) topics() {
 		return
 	}
 	table := data.Topics()
+	titled := table.Titled(s.whole)
+	if !titled && !table.ByPerson(s.whole) {
+		return
+	}
 	person, complains, fenced := false, false, false
 	lines := strings.Split(strings.ReplaceAll(withNewlines(s.whole), "\x00", ""), "\n")
 	prose := make([]bool, len(lines))
@@ -43,7 +47,7 @@ func (s *Sink) topics() {
 			fenced = !fenced
 		}
 		if prose[i] = !fenced && len(strings.Fields(text)) >= leastWords && !ofProgram.MatchString(text); prose[i] {
-			person = person || table.ByPerson(text, i == 0)
+			person = person || i == 0 && titled || table.ByPerson(text)
 			complains = complains || table.Complain(text)
 		}
 	}
