@@ -42,10 +42,11 @@ func sweep() {
 }
 
 // endAll ends and reaps the listed children of this process: whoever is ended leaves its own children to it. A list may
-// lack a child if another ends meanwhile, so two in a row must be empty.
+// lack a child if another ends meanwhile, so two in a row must be empty; where no child runs that this process started,
+// those that it has are strays, whatever the lists say.
 func endAll(list func() []int) {
 	until := time.Now().Add(sweepTime)
-	for empty := 0; empty < 2 && time.Now().Before(until) && !noChildren(); empty++ {
+	for empty := 0; (empty < 2 || !anyRuns()) && time.Now().Before(until) && !noChildren(); empty++ {
 		for _, pid := range list() {
 			// The number is not a child's if /proc is that of another PID namespace.
 			got, err := unix.Wait4(pid, nil, unix.WNOHANG|unix.WALL, nil)
@@ -55,6 +56,18 @@ func endAll(list func() []int) {
 		}
 		time.Sleep(sweepPause)
 	}
+}
+
+// anyRuns reports whether a child that this process started has not ended.
+func anyRuns() bool {
+	family.Lock()
+	defer family.Unlock()
+	for _, runs := range family.pids {
+		if runs {
+			return true
+		}
+	}
+	return false
 }
 
 // noChildren reports whether this process certainly has no children.
