@@ -33,7 +33,7 @@ type Topic struct {
 
 // ByPerson reports whether a text, or a line of one, has words by which a person writes.
 func (t *TopicTable) ByPerson(text string) bool {
-	text = " " + strings.ReplaceAll(text, "\n", " ") + " "
+	text = " " + strings.NewReplacer("\n", " ", "\r", " ").Replace(text) + " "
 	return slices.ContainsFunc(t.Person, func(words string) bool { return strings.Contains(text, words) })
 }
 

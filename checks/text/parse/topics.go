@@ -31,17 +31,17 @@ func (s *Sink) topics() {
 	if s.whole == "" || s.source == Data {
 		return
 	}
-	table := data.Topics()
-	titled := table.Titled(s.whole)
-	if !titled && !table.ByPerson(s.whole) {
+	table, whole := data.Topics(), strings.ReplaceAll(withNewlines(s.whole), "\x00", "")
+	first, _, _ := strings.Cut(whole, "\n")
+	titled := table.Titled(onScreen(first))
+	if !titled && !table.ByPerson(whole) {
 		return
 	}
 	person, complains, fenced := false, false, false
-	lines := strings.Split(strings.ReplaceAll(withNewlines(s.whole), "\x00", ""), "\n")
+	lines := strings.Split(whole, "\n")
 	prose := make([]bool, len(lines))
 	for i, text := range lines {
-		text = strings.TrimSpace(text)
-		text = strings.TrimSpace(text[strings.LastIndexByte(text, '\r')+1:]) // What stayed on the screen.
+		text = onScreen(text)
 		lines[i] = text
 		if strings.HasPrefix(text, fence) {
 			fenced = !fenced
@@ -84,4 +84,10 @@ func (s *Sink) topics() {
 	if len(models) == 1 {
 		t.GPU = slices.Collect(maps.Keys(models))[0]
 	}
+}
+
+// onScreen is what of a line stayed on the screen.
+func onScreen(line string) string {
+	line = strings.TrimSpace(line)
+	return strings.TrimSpace(line[strings.LastIndexByte(line, '\r')+1:])
 }
