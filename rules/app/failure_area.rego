@@ -128,6 +128,7 @@ findings contains {
 	"messages": logs.complaints,
 	"evidence": [{"fact": "texts.topics", "value": t.words, "source": sprintf("%s:%d", [t.source, t.line])} | some t in topics],
 	"candidates": [{"cause": t.cause, "for": sprintf("the text speaks of %s", [t.words])} | some t in topics],
+	"order": 0, # It is what the text is about.
 } if {
 	count(placed) == 0
 	count(topics) > 0

@@ -10,8 +10,10 @@ import (
 // Topics returns the table of what people write about.
 var Topics = reader("topics", func(t *TopicTable) {
 	t.title, t.complains, t.denies = lazy.New(t.Title), lazy.New("(?i)"+t.Complains), lazy.New("(?i)"+t.Denies)
-	for i := range t.Topics {
-		t.Topics[i].like = lazy.New("(?i)" + t.Topics[i].Like)
+	for _, list := range [][]Topic{t.Topics, t.Symptoms} {
+		for i := range list {
+			list[i].like = lazy.New("(?i)" + list[i].Like)
+		}
 	}
 })
 
@@ -19,7 +21,7 @@ var Topics = reader("topics", func(t *TopicTable) {
 type TopicTable struct {
 	Person                   []string
 	Title, Complains, Denies string
-	Topics                   []Topic
+	Topics, Symptoms         []Topic
 
 	title, complains, denies *lazy.Regexp
 }

@@ -55,23 +55,40 @@ func (s *Sink) topics() {
 	if !person || !complains || slices.ContainsFunc(lines, closed) {
 		return
 	}
-	found := make([]facts.Topic, len(table.Topics))
+	spoken := lines[:0:0]
+	for at, line := range lines {
+		if prose[at] && table.Deny(line) {
+			line = ""
+		}
+		spoken = append(spoken, line)
+	}
+	t := s.TextUnderWay()
+	if t.Topics = counted(table.Topics, spoken, prose); len(t.Topics) == 0 {
+		t.Topics = counted(table.Symptoms, spoken, prose)
+	}
 	models := map[string]bool{}
+	for at, line := range lines {
+		if prose[at] && gpuNamed.MatchString(line) {
+			models[data.GPUModelOf(line).Name] = true
+		}
+	}
+	if len(models) == 1 {
+		t.GPU = slices.Collect(maps.Keys(models))[0]
+	}
+}
+
+// counted are the topics of which lines speak, the most often first.
+func counted(topics []data.Topic, lines []string, prose []bool) []facts.Topic {
+	found := make([]facts.Topic, len(topics))
 	for at, line := range lines {
 		weight := 1
 		if prose[at] {
 			weight = proseWeight
-			if gpuNamed.MatchString(line) {
-				models[data.GPUModelOf(line).Name] = true
-			}
-			if table.Deny(line) {
-				continue
-			}
 		}
-		for i := range table.Topics {
-			if words := table.Topics[i].In(line); words != "" {
+		for i := range topics {
+			if words := topics[i].In(line); words != "" {
 				if f := &found[i]; f.Count == 0 {
-					*f = facts.Topic{Cause: table.Topics[i].Cause, Words: escape.Printable(words, maxText), Line: at + 1}
+					*f = facts.Topic{Cause: topics[i].Cause, Words: escape.Printable(words, maxText), Line: at + 1}
 				}
 				found[i].Count += weight
 			}
@@ -79,11 +96,7 @@ func (s *Sink) topics() {
 	}
 	found = slices.DeleteFunc(found, func(t facts.Topic) bool { return t.Count == 0 })
 	slices.SortStableFunc(found, func(a, b facts.Topic) int { return b.Count - a.Count })
-	t := s.TextUnderWay()
-	t.Topics = found[:min(len(found), maxTopics)]
-	if len(models) == 1 {
-		t.GPU = slices.Collect(maps.Keys(models))[0]
-	}
+	return found[:min(len(found), maxTopics)]
 }
 
 // onScreen is what of a line stayed on the screen.
