@@ -102,17 +102,33 @@ func TestTold(t *testing.T) {
 	helps := []string{
 		"With %s it works.", "It works with %s.", "%s fixes it.", "After setting %s the hang is gone.", "%s: works", "%s -> OK", "- [x] %s → works",
 		"I tried %s. Now it works.", "It hangs, but with %s it runs.", "With %s it works, without it it hangs.", "%s is a workaround.", "With %s: no hang.", "%s 正常",
+		"It wedges behind its first step; with %s the job comes up.", "%s got rid of the crash.", "%s did the trick.", "Once we had %s, all ranks got past the barrier.",
+		"Only with %s does the job get past its first broadcast.", "No more timeouts with %s.", "We use %s. Without it the workers wait indefinitely.",
+		"What fixed the deadlock was %s.", "Every job freezes unless I use %s.", "%s stopped the bus errors.", "It dies, and with %s it goes through.",
+		"With %s the job was through in a minute, by default the ranks wait endlessly.",
 	}
 	same := []string{
 		"With %s it still hangs.", "It still hangs with %s.", "%s does not help.", "%s: no change", "%s makes no difference.", "Tried %s, same error.",
 		"I tried %s. It still hangs.", "%s: hangs as before", "It works, people say, with %s.", "If you set %s it works.", "Does it work with %s?", "You could try %s, which works.", "%s 无效",
+		"%s alone did not do it.", "We got the identical timeout with %s.", "It keeps crashing with %s.", "Maybe %s works.", "We run with %s as always.",
+		"Tomorrow I will try %s, which should work.", "My colleague swears that %s fixed it elsewhere.", "It hangs regardless of %s.",
+	}
+	harms := []string{
+		"It hangs with %s. Without it all is fine.", "I had %s from a guide. It hangs. Took it out. No hang.", "%s is what hangs it; with it unset the run passes.",
+		"Fails as long as %s is there; commented it out and the job starts.", "It works unless I use %s.", "With %s it never gets past init, and by default it passes.",
 	}
 	for _, setting := range []string{"NCCL_P2P_DISABLE=1", "`NCCL_IB_DISABLE=1`", "**NCCL_NVLS_ENABLE=0**", "iommu=pt", "--ipc=host", "P2P disabled", "HSA_ENABLE_SDMA=0"} {
-		for i, form := range append(helps, same...) {
+		for i, form := range slices.Concat(helps, same, harms) {
 			line := fmt.Sprintf(form, setting)
-			f := texttest.Sections("x.md", "Our training hangs.\n\n"+line+"\n")
-			blamed := slices.ContainsFunc(f.Comparisons, func(c facts.Comparison) bool { return f.Runs[c.A].Outcome != f.Runs[c.B].Outcome })
-			expect.Equal(t, i < len(helps), blamed, "%q: %+v", line, f.Runs)
+			f, good, bad := texttest.Sections("x.md", "Our training hangs.\n\n"+line+"\n"), false, false
+			for _, c := range f.Comparisons {
+				for _, run := range []facts.Run{f.Runs[c.A], f.Runs[c.B]} {
+					if f.Runs[c.A].Outcome != f.Runs[c.B].Outcome && len(run.Variables) > 0 {
+						good, bad = good || run.Outcome == "ok", bad || run.Outcome != "ok"
+					}
+				}
+			}
+			expect.That(t, good == (i < len(helps)) && bad == (i >= len(helps)+len(same)), "%q: %+v", line, f.Runs)
 		}
 	}
 }

@@ -45,7 +45,7 @@ var keysOf = map[string][2]string{
 			"shm_connection_bytes group_memory_left_bytes group_tasks_left memlock_too_low_bytes memlock_low_bytes open_files bar_default_bytes spinning_percent link_errors " +
 			"lost_packets_per_hour cuda_drivers cuda_graphs_driver cuda_for_capability watchdog_ms first_collectives", "",
 	},
-	"topics":  {"person title complains denies topics", "cause like"},
+	"topics":  {"person title complains denies topics symptoms", "cause like"},
 	"unknown": {"facts", ""},
 	"variables": {
 		"guide losses rows of levels path_levels algorithms protocols joint misspelt beside known",
@@ -204,7 +204,7 @@ func TestExperiments(t *testing.T) {
 		}
 	}
 	for _, o := range table.Outcomes {
-		expect.That(t, slices.Contains([]string{"unchanged", "ok", "failed", "hung", "cured"}, o.Is) && !regexp.MustCompile(o.Like).MatchString(""), "%+v is no outcome", o)
+		expect.That(t, slices.Contains([]string{"unchanged", "ok", "failed", "hung", "cured", "opposite"}, o.Is) && !regexp.MustCompile(o.Like).MatchString(""), "%+v is no outcome", o)
 	}
 	for _, w := range table.Things {
 		value := w.Off + w.On

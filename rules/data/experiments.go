@@ -82,9 +82,9 @@ type SwitchThing struct{ Thing, Name, Off, On string }
 
 // words are the two ways to speak of it.
 func (t SwitchThing) words() []SwitchWord {
-	form := strings.NewReplacer("THING", "(?:"+t.Thing+")", "IS", "(?:is |was |are |were |being |fully )*")
+	form := strings.NewReplacer("THING", "(?:"+t.Thing+")(?: transport| support| plugin)?", "IS", "(?:is |was |are |were |being |fully )*")
 	return []SwitchWord{
-		{Name: t.Name, Value: t.Off, Like: form.Replace(`\bTHING IS(?:disabled?|off|(?:turn|switch)ed off)\b|\b(?:no|without|disabl(?:ed?|ing)|(?:turn|switch)(?:ed|ing)? off) ?(?:the )?THING\b|\b(?:turn|switch)(?:ed|ing)? (?:the )?THING off\b`)},
+		{Name: t.Name, Value: t.Off, Like: form.Replace(`\bTHING IS(?:disabled?|off|(?:turn|switch)ed off)\b|\b(?:no|without|disabl(?:ed?|ing)|(?:turn|switch)(?:ed|ing)? off|clear(?:ed|ing)?|deactivat(?:ed?|ing)) ?(?:the )?THING\b|\b(?:turn|switch)(?:ed|ing)? (?:the )?THING off\b|\bt(?:ake|ook|aking) (?:the )?THING out\b`)},
 		{Name: t.Name, Value: t.On, Like: form.Replace(`\bTHING IS(?:enabled?|on|active|running|(?:turn|switch)ed on)\b|\b(?:with|enabl(?:ed?|ing)|(?:turn|switch)(?:ed|ing)? on) (?:the )?THING\b|\b(?:turn|switch)(?:ed|ing)? (?:the )?THING on\b`)},
 	}
 }
@@ -98,3 +98,6 @@ type SwitchWord struct {
 
 // In reports whether a heading, in lower case and with single spaces, expresses the setting.
 func (w *SwitchWord) In(heading string) bool { return w.like.MatchString(heading) }
+
+// Without is the heading without the words for the setting.
+func (w *SwitchWord) Without(heading string) string { return w.like.ReplaceAllString(heading, " ") }

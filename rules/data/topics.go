@@ -33,9 +33,12 @@ type Topic struct {
 	like *lazy.Regexp
 }
 
+// apart takes words apart from what stands around lines.
+var apart = strings.NewReplacer("\n", " ", "\r", " ", "*", " ", "\"", " ", ">", " ", "`", " ")
+
 // ByPerson reports whether a text, or a line of one, has words by which a person writes.
 func (t *TopicTable) ByPerson(text string) bool {
-	text = " " + strings.NewReplacer("\n", " ", "\r", " ").Replace(text) + " "
+	text = " " + apart.Replace(text) + " "
 	return slices.ContainsFunc(t.Person, func(words string) bool { return strings.Contains(text, words) })
 }
 

@@ -24,12 +24,24 @@ value(run, name) := object.get(object.get(run, "variables", {}), name, "")
 row(name, value) := experiments.switches[min(rows)] if {
 	rows := {i |
 		some i, r in experiments.switches
-		name in r.names
+		some known in r.names
+		covers(known, name)
 		regex.match(r.off, value)
 		fits(r)
 	}
 	count(rows) > 0
 }
+
+covers(known, name) if known == name
+
+covers(known, name) if {
+	endswith(known, "_")
+	startswith(name, known)
+	not name in named
+}
+
+# named are those that a row is about, or that change nothing.
+named := {name | some r in experiments.switches; some name in r.names} | {name | some name in experiments.ignored}
 
 fits(r) if not r.when
 fits(r) if r.when == rdma.link

@@ -22,6 +22,8 @@ type Kind struct {
 	// Anchors are literals, case and all: a line is offered to the kind only
 	// if it holds one of them. The rarer they are in other texts the better.
 	Anchors []string
+	// Prose is true if it also takes each line of a text that a person may have written.
+	Prose bool
 	// Commands are beginnings of command lines ("lspci", "cat /proc/cmdline"): the first line after a
 	// shell prompt with one is offered as well, whatever it holds. A pipe into grep may follow there.
 	Commands []string

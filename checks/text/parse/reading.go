@@ -53,14 +53,18 @@ func NewRegistry(families ...func(*Sink) Family) *Registry {
 	r.anchors = sync.OnceValue(func() *anchorSet {
 		var all [][]string
 		var skips []func(line []byte) bool
-		for _, k := range r.Kinds() {
+		var prose []uint16
+		for i, k := range r.Kinds() {
+			if k.Prose {
+				prose = append(prose, uint16(i))
+			}
 			all = append(all, k.Anchors)
 			skips = append(skips, k.Skips)
 		}
 		for _, t := range message.Statements() {
 			all = append(all, t.Anchors)
 		}
-		return &anchorSet{message.NewAnchorSet(append(all, promptSigns, headingSigns, []string{fence})), skips}
+		return &anchorSet{message.NewAnchorSet(append(all, promptSigns, headingSigns, []string{fence})), skips, prose}
 	})
 	return r
 }
@@ -70,16 +74,21 @@ type anchorSet struct {
 	*message.AnchorSet
 	// skips are the Skips of each kind; other takers have none.
 	skips []func(line []byte) bool
+	// prose are the kinds that take each line that a person wrote.
+	prose []uint16
 }
 
 // takersOf appends those to which a line is relevant.
 func (a *anchorSet) takersOf(line []byte, takers []uint16) []uint16 {
 	from := len(takers)
 	takers = a.In(line, takers)
-	kept := slices.DeleteFunc(takers[from:], func(t uint16) bool {
-		return int(t) < len(a.skips) && a.skips[t] != nil && a.skips[t](line)
-	})
+	kept := slices.DeleteFunc(takers[from:], func(t uint16) bool { return a.skipped(t, line) })
 	return takers[:from+len(kept)]
+}
+
+// skipped reports whether a taker skips a line.
+func (a *anchorSet) skipped(taker uint16, line []byte) bool {
+	return int(taker) < len(a.skips) && a.skips[taker] != nil && a.skips[taker](line)
 }
 
 // Kinds is every kind of text that is recognised.
@@ -110,6 +119,12 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 		from = failed{err}
 	}
 	s := newScanner(r.anchors)
+	if len(begin) <= MaxWhole && err == nil {
+		r.Sink.begin(name, string(begin))
+		s.personal = r.Sink.personal
+	} else {
+		r.Sink.begin(name, "")
+	}
 	go s.split(begin, io.MultiReader(bytes.NewReader(begin), from))
 	defer s.close()
 	in := &Lines{name: name, reached: r.Sink.ledger.reached}
@@ -144,10 +159,7 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 			}
 		}
 	}
-	if len(begin) > MaxWhole || err != nil {
-		begin = nil
-	}
-	r.Sink.begin(name, string(begin), &in.prompt)
+	r.Sink.prompt = &in.prompt
 	r.piecesTo, r.announced, r.quotation = 0, nil, nil
 	for ctx.Err() == nil {
 		if len(in.ahead) == 0 && s.number != in.prompt.Line && len(r.announced) == 0 && r.quotation == nil {

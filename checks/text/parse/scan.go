@@ -1,6 +1,9 @@
 package parse
 
-import "io"
+import (
+	"io"
+	"slices"
+)
 
 const (
 	// ChunkBytes is how much of a text is looked at at a time.
@@ -50,6 +53,8 @@ type scanner struct {
 	// passed over of them. They hold once the chunks have ended.
 	cut, cutBytes int64
 	err           error
+	// personal is true of a text that a person may have written.
+	personal bool
 }
 
 // newScanner returns the scanner of a text that split reads.
@@ -80,7 +85,16 @@ func (s *scanner) split(begin []byte, r io.Reader) {
 			l.from = int32(len(c.data))
 			c.data = append(c.data, part...)
 			l.to = int32(len(c.data))
+			before := len(c.takers)
 			c.takers = s.anchors.takersOf(part, c.takers)
+			if s.personal {
+				for _, kind := range s.anchors.prose {
+					if of := c.takers[before:]; !slices.Contains(of, kind) && !s.anchors.skipped(kind, part) {
+						at, _ := slices.BinarySearch(of, kind)
+						c.takers = slices.Insert(c.takers, before+at, kind)
+					}
+				}
+			}
 			l.takers = int32(len(c.takers))
 			c.lines = append(c.lines, l)
 			l.numbered = false

@@ -18,10 +18,12 @@ type Sink struct {
 	// several texts describe, they use the methods of Sink.
 	Facts *facts.Facts
 
-	name   string
-	whole  string
-	source Source
-	prompt *Prompt
+	name  string
+	whole string
+	// personal is true of a text that a person may have written.
+	personal bool
+	source   Source
+	prompt   *Prompt
 	// typed is the last command of the lines that were looked at, which are ahead of those of the blocks.
 	typed string
 	// started is the line of the last command that starts a job, and typed was there.
@@ -68,10 +70,11 @@ func NewSink() *Sink {
 }
 
 // begin turns to another text.
-func (s *Sink) begin(name, whole string, prompt *Prompt) {
+func (s *Sink) begin(name, whole string) {
 	s.ledger.close()
-	s.name, s.whole, s.prompt = name, whole, prompt
+	s.name, s.whole = name, whole
 	s.source, s.telling = SourceOf(name, whole), false
+	s.personal = personal(whole, s.source)
 	s.sections, s.typed, s.started = nil, "", 0
 }
 
@@ -97,6 +100,9 @@ func (s *Sink) textOf(name string) *facts.Text {
 // Text is the whole text that is being read, for what no line says by itself; empty if it
 // is longer than MaxWhole bytes.
 func (s *Sink) Text() string { return s.whole }
+
+// Personal reports whether the text that is being read may be one that a person wrote.
+func (s *Sink) Personal() bool { return s.personal }
 
 // Form says whether the text that is being read is a source.
 func (s *Sink) Form() Source { return s.source }

@@ -133,7 +133,7 @@ func TestPlain(t *testing.T) {
 // TestWatch checks that a change is put down to a line only until another one is looked at.
 func TestWatch(t *testing.T) {
 	s := NewSink()
-	s.begin("a.txt", "", &Prompt{})
+	s.begin("a.txt", "")
 	g := s.GPU("0000:01:00.0", Line{Number: 1})
 	g.Name = "in line 1"
 	s.ledger.reached(2)

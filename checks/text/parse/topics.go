@@ -28,15 +28,11 @@ var gpuNamed = lazy.New(`(?i)\b(?:[ABHLV]\d{2,3}|GB\d{2,3}|GH200|MI\d{3}|[RG]TX|
 
 // topics notes what a person complains of: the causes of which the text speaks, the most often first, and the model of GPU.
 func (s *Sink) topics() {
-	if s.whole == "" || s.source == Data {
+	if !s.personal {
 		return
 	}
 	table, whole := data.Topics(), strings.ReplaceAll(withNewlines(s.whole), "\x00", "")
-	first, _, _ := strings.Cut(whole, "\n")
-	titled := table.Titled(onScreen(first))
-	if !titled && !table.ByPerson(whole) {
-		return
-	}
+	title := titleOf(whole)
 	person, complains, fenced := false, false, false
 	lines := strings.Split(whole, "\n")
 	prose := make([]bool, len(lines))
@@ -46,8 +42,8 @@ func (s *Sink) topics() {
 		if strings.HasPrefix(text, fence) {
 			fenced = !fenced
 		}
-		if prose[i] = !fenced && len(strings.Fields(text)) >= leastWords && !ofProgram.MatchString(text); prose[i] {
-			person = person || i == 0 && titled || table.ByPerson(text)
+		if prose[i] = !fenced && isProse(text); prose[i] {
+			person = person || i+1 == title || table.ByPerson(text)
 			complains = complains || table.Complain(text)
 		}
 	}
@@ -97,6 +93,60 @@ func counted(topics []data.Topic, lines []string, prose []bool) []facts.Topic {
 	found = slices.DeleteFunc(found, func(t facts.Topic) bool { return t.Count == 0 })
 	slices.SortStableFunc(found, func(a, b facts.Topic) int { return b.Count - a.Count })
 	return found[:min(len(found), maxTopics)]
+}
+
+// personal reports whether a text may be one that a person wrote.
+func personal(whole string, source Source) bool {
+	if whole == "" || source == Data {
+		return false
+	}
+	whole = strings.ReplaceAll(withNewlines(whole), "\x00", "")
+	if titleOf(whole) > 0 {
+		return true
+	}
+	if data.Topics().ByPerson(whole) {
+		for line := range strings.Lines(whole) {
+			for text, ok := strip(line), data.Topics().ByPerson(line); ok; text, ok = StripPrefix(text) {
+				if isProse(text) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// isProse reports whether a line is of words that no program wrote.
+func isProse(text string) bool {
+	return len(strings.Fields(text)) >= leastWords && !ofProgram.MatchString(text)
+}
+
+// strip is what a line says that stayed on the screen, without what was surely put before it.
+func strip(line string) string {
+	var l Line
+	if line = onScreen(line); mayBeEscaped([]byte(line)) {
+		line = string(unescape([]byte(line))[0])
+	}
+	l.of(line)
+	return l.Text
+}
+
+// titleOf is the number of the line that is a text's title; 0 if it has none.
+func titleOf(whole string) (number int) {
+	for line := range strings.Lines(whole) {
+		number++
+		text := strip(line)
+		if text == "" || strings.HasPrefix(text, fence) || strings.HasPrefix(text, "<") {
+			continue
+		}
+		for ok := true; ok; text, ok = StripPrefix(text) {
+			if data.Topics().Titled(text) {
+				return number
+			}
+		}
+		return 0
+	}
+	return 0
 }
 
 // onScreen is what of a line stayed on the screen.

@@ -46,7 +46,7 @@ func TestTopics(t *testing.T) {
 			"The training hangs at its start.\n\nMy colleague mentioned %s to me yesterday.\n":         topic.Cause,
 			"Our training is well, and I like %s here very much.\n":                                    "",
 			"Our training hung, which we solved by looking at %s here.\n\n[x] Everything works now.\n": "",
-			"Our training hangs at its start.\n\nIt is not the fault of %s as we have checked.\n":      "",
+			"Our training fails at its start.\n\nIt is not the fault of %s as we have checked.\n":      "",
 			"node7:4021:4077 [0] NCCL INFO training hangs, I wonder about %s in our cluster\n":         "",
 			"```\nOur training hangs at its start, and I wonder about %s here.\n```\n":                 "",
 		} {
@@ -58,5 +58,5 @@ func TestTopics(t *testing.T) {
 			expect.That(t, len(got) > 0 && got[0] == want, "%q speaks of %v, want %s", fmt.Sprintf(text, words), got, want)
 		}
 	}
-	expect.Equal(t, 0, len(topicsOf(t, "Our training hangs at its start.\n\nThere is no Xid in the journal.\n")), "what is not there is a topic")
+	expect.Equal(t, 0, len(topicsOf(t, "Our training fails at its start.\n\nThere is no Xid in the journal.\n")), "what is not there is a topic")
 }

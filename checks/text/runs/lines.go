@@ -195,7 +195,8 @@ var (
 	// assigns is a variable, with a value or without.
 	assigns = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)(?:=("[^"]*"|'[^']*'|[^\s,;:)"'` + "`" + `]*(?:,[^\s,;:)"'` + "`" + `]+)*)|\b)`)
 	// denies stands before a variable that is not set.
-	denies = lazy.New(`(?i)\b(?:without|unless|unset(?:ting)?|no|not?|remov(?:e|ed|ing)|dropp(?:ed|ing))\s+(?:(?:the|using|setting|passing) )?\W*$`)
+	denies  = lazy.New(`(?i)\b(?:without|unless|minus|unset(?:ting)?|no|not?|remov(?:e|ed|ing)|dropp(?:ed|ing))\s+(?:(?:i|we|you|the|using|setting|passing|put|export|set|add|use|pass) ){0,3}\W*$`)
+	isUnset = lazy.New(`(?i)^[\W_]*(?:is |was )?(?:not set|unset)\b`)
 	// listed and counted are GPUs: "GPUs 0,1", "GPU 0 and 1", "pair 0-1"; "2 GPUs", "4gpu".
 	listed   = lazy.New(`(?i)\b(?:gpus?|devices?|pair)[ #:=]*((?:\d{1,2})(?:\s*(?:,|and|&|\+|<->|->|-|/)\s*(?:gpu ?)?\d{1,2})+)`)
 	counted  = lazy.New(`(?i)\b(\d{1,4})[ -]?gpus?\b`)
@@ -240,7 +241,7 @@ func (m *mark) titled(title string) bool {
 		switch {
 		case !env.SteersCommunication(name):
 			continue
-		case denies.MatchString(title[:at[0]]):
+		case denies.MatchString(title[:at[0]]), value == "" && isUnset.MatchString(title[at[1]:]):
 			m.removed = append(m.removed, name)
 			if value != "" || strings.HasSuffix(name, "_DISABLE") {
 				m.denied = append(m.denied, [2]string{name, cmp.Or(value, "1")})
@@ -257,11 +258,12 @@ func (m *mark) titled(title string) bool {
 	words := strings.ToLower(strings.Join(strings.FieldsFunc(assigns.ReplaceAllString(title, ""), func(c rune) bool {
 		return strings.ContainsRune(" \t_-./=:,()[]`*", c)
 	}), " "))
+	rest := words // Of "GPUDirect RDMA off" no "RDMA off" remains.
 	for _, w := range data.Experiments().Words {
-		if !w.In(words) || slices.Contains(m.removed, w.Name) || slices.ContainsFunc(m.settings, func(v [2]string) bool { return v[0] == w.Name }) {
+		if !w.In(rest) || slices.Contains(m.removed, w.Name) || slices.ContainsFunc(m.settings, func(v [2]string) bool { return v[0] == w.Name }) {
 			continue
 		}
-		told = true
+		told, rest = true, w.Without(rest)
 		if w.Value == "" {
 			m.removed = append(m.removed, w.Name)
 		} else {

@@ -39,10 +39,11 @@ func runsKind(r *recorder) *parse.Kind {
 			"isable-custom-all-reduce", "isable_custom_all_reduce", "isabling ", "isabled ", "shm-size", "--ipc", "rivileged", "ingle node", "ne node", "eer access", "eer-to-peer", "btl_tcp_if", " fail", " crash", " dies", "reeze", "froze", "eadlock", // Sentences.
 			"eboot", "ower cycle", "ower-cycle", "pgraded", "owngraded", "nstalled", "swapped",
 		},
+		Prose: true,
 		Skips: skips,
 		Line: func(_ *parse.Sink, l parse.Line) bool {
 			r.line(l)
-			return r.tell(l)
+			return r.prose(l)
 		},
 	}
 }
@@ -105,8 +106,9 @@ type recorder struct {
 	// headers are lines that may be headers of tables, and tabled the runs of tables.
 	headers map[caption]string
 	tabled  []*run
-	// told are those that sentences tell of.
+	// told are those that sentences tell of, and now is how far the text under way came.
 	told []*run
+	now  telling
 }
 
 const (
@@ -166,7 +168,7 @@ func (r *recorder) hear(e parse.Event) {
 		}
 		m.kind = version
 	case parse.MessageSaid:
-		if message.StatementOf(e.Name).Program != "people" {
+		if message.StatementOf(e.Name).Program != "people" && (!r.sink.Personal() || len(strings.Fields(e.Line.Text)) < leastProse) {
 			r.forget(e.Line) // A program said it.
 		}
 		switch {

@@ -53,6 +53,8 @@ type run struct {
 	mixed bool
 	// plain is true if a text says that something failed, and not what was set for it.
 	plain bool
+	// presumed is true if a text does not say the outcome in words that are known here.
+	presumed bool
 	// base is true of the run without settings to which what a text tells is compared.
 	base bool
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/message"
@@ -22,48 +23,79 @@ const (
 	unchanged = "unchanged"
 	// cured is that of one that says that a failure no longer happens.
 	cured = "cured"
+	// opposite is that of one that denies what was said before: "they don't".
+	opposite = "opposite"
 	// themselves stands for the settings of the clause before.
 	themselves = "it"
 	// longestTold is the longest paragraph that is read.
 	longestTold = 1500
+	// leastProse is as many words as a line of a program has rarely.
+	leastProse = 12
+	// leastSaid is as many words as an assignment with what came of it has at least.
+	leastSaid = 5
+	// leastPresumed is as many words as a sentence has at least that tells of an outcome in words that are not known here.
+	leastPresumed = 7
 )
 
 var (
-	sentenceEnd = lazy.New(`(?i)[.!;](?:\s+|$)|:\s+(?:with(?:out)?|after|when|setting|using)\b`)
-	turn        = lazy.New(`(?i),? \b(?:but|while|whereas|however|although|though|yet)\b|,\s+(?:and )?(?:with(?:out)?|on|using|after|setting|when)\b|\s[–—-]+\s`)
+	sentenceEnd = lazy.New(`(?i)[.!](?:\s+|$)|:\s+(?:with(?:out)?|after|when|setting|using)\b`)
+	turn        = lazy.New(`(?i);\s|,? \b(?:before|previously|earlier) (?:it|that|this|the same)\b|,? \b(?:or else|otherwise|by default|before that|but|while|whereas|however|although|though|yet)\b|,\s+(?:and )?(?:with(?:out)?|on|using|after|setting|when)\b|\s[–—-]+\s`)
 	// hedged is a sentence that advises, asks, supposes, tells of others, or says how something is set up.
-	hedged = lazy.New(`(?i)\b(?:containers?|pods?|servers?|services?|nodes?|machines?|hosts?|clusters?|images?|vms?|kernels?|we|they|each|all|everything) (?:\w+ )?(?:runs?|starts?|boots?) (?:with|by|on|in|at|under)\b|\?\s*$|\b(?:may|might|could|should|would|please|e\.g\.|recommend\w*|suggest\w*|consider|whether|perhaps|maybe|supposed|expect\w*)\b|\b(?:if|when|in case) (?:you|your|there|one|p2p|peer)\b|\bif (?:it|the|this|that|any|they|nccl)\b|(?:^|, )try (?:to|with|setting|using|[A-Z-])|` +
-		`\b(?:everyone|everybody|people|they|somebody|someone|others|reddit|forums?|internet|docs?|documentation|wiki|guides?|threads?) (?:\w+ )?(?:say|claim|report|write|mention)s?\b`)
+	hedged = lazy.New(`(?i)\b(?:containers?|pods?|servers?|services?|nodes?|machines?|hosts?|clusters?|images?|vms?|kernels?|we|they|each|all|everything) (?:\w+ )?(?:runs?|starts?|boots?) (?:with|by|on|in|at|under)\b|\?\s*$|\b(?:may|might|could(?: be| also| have| try|$)|(?:you|one|we) could|should|would (?:be|like|have|it|that|this|love|appreciate|suggest|recommend|expect|surprise|avoid|try|use)|please|todo|tomorrow|will try|going to try|e\.g\.|recommend\w*|suggest\w*|consider|whether|supposed|expect\w*)\b|\b(?:if|when|in case) (?:you|your|there|one)\b|\b(?:if|when|where) (?:p2p|peer access) (?:is |are )?(?:not |un)?(?:available|possible|supported|used|needed)\b|\bas (?:always|usual|ever)\b|\bif (?:it|the|this|that|any|they|nccl)\b|^\W*(?:maybe|perhaps)\b|(?:^|, )try (?:to|with|setting|using|[A-Z-])|` +
+		`\b(?:everyone|everybody|people|they|somebody|someone|others|reddit|forums?|internet|(?:my|our|a) (?:co-?worker|colleague|friend|boss|vendor|admin)s?|docs?|documentation|wiki|guides?|threads?) (?:\w+ )?(?:say|claim|report|write|mention|swear|tell|told|think|believe)s?\b`)
 	// ofPrograms and raised are lines that no person wrote, setsForm is one of a script.
 	ofPrograms = lazy.New(`[|{}]| NCCL (?:INFO|WARN) |\[rank ?\d+\]`)
 	raised     = lazy.New(`\w(?:Error|Exception)\b: `)
 	setsForm   = lazy.New(`^(?:export|ENV|env|-e|-x) `)
+	// commandForm is a command with options.
+	commandForm = lazy.New(`^(?:\S+ )+--?\w`)
+	// announces is a line that says how the command below it ended.
+	announces = lazy.New(`(?i)^\W*(?:this |it |that |these )?(?:does(?: not|n't) work|works|working|worked|hangs|hung|hanging|fails|failed|failing|crashes|crashed|broken)(?:,? \w+)?:$`)
+	// quotes is a person's line that quotes one of those.
+	quotes = lazy.New(`^\W*(?:\w+[ ,]+){4,}.*\w(?:Error|Exception)\b: `)
 	// marks of Markdown, and an apostrophe of print.
-	marks = strings.NewReplacer("**", "", "`", "", "’", "'")
+	marks = strings.NewReplacer("**", "", "`", "", "’", "'", "w/o ", "without ", " w/ ", " with ")
 	// setTo says a value in words: "NCCL_P2P_DISABLE set to 1".
-	setTo = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)(?: is| was)?(?: set)? (?:to|as) ["'*]*([\w^][\w^,.:-]*)`)
+	setTo = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)(?:(?: is| was)?(?: (?:set|specified|configured|lowered|raised))? (?:to|as)| is| ?= ?) ?["'*]*([\w^][\w^,.:-]*)`)
+	// box is that of a list of what was done.
+	box = lazy.New(`^\[[ xX]\] `)
+	// tries are runs that are counted, which say no outcome.
+	tries = lazy.New(`(?i)\b(\d+|of the|these|those|more|both|all|several) runs\b`)
 	// unmade are words by which a sentence says that settings are not made, and again those that speak of the ones before.
-	unmade = lazy.New(`(?i)\b(?:without|unless|remov(?:e|ed|ing)|dropp(?:ed|ing))\s+(?:(?:the|using|setting|passing) )?\W*(?:--?\w|gpus? \d|[nr]ccl )`)
-	again  = lazy.New(`(?i)\b(?:without|unless|remov(?:e|ing)|unset(?:ting)?|dropping) (?:it|this|that|them|the (?:flag|variable|setting|option|env\w*))\b|\botherwise\b`)
+	unmade = lazy.New(`(?i)\bunless\b|\b(?:without|minus|remov(?:e|ed|ing)|dropp(?:ed|ing))\s+(?:(?:i|we|you|the|using|setting|passing|put|export|set|add|use|pass) ){0,3}\W*(?:--?\w|gpus? \d|[nr]ccl )`)
+	again  = lazy.New(`(?i)\b(?:without|unless|minus|clear(?:ed|ing)?|leav(?:e|ing)|left|not setting|remov(?:e|ed|es|ing)|revert(?:ed|ing)?|unset(?:ting)?|drop(?:ped|ping)?|strip(?:ped|ping)?|t(?:ake|ook|aking)|delet(?:e|ed|ing)|comment(?:ed|ing)?(?: out)?|let)(?: removing)? (?:it|this|that|them|both|the (?:same|two|first line|flag|variable|setting|option|line|env\w*))\b|\botherwise\b|\bor else\b|\bbefore that\b|\bbefore,? (?:it|they)\b|\bwith (?:the )?default(?: value| setting)?s?\b|\bby default\b|^\W*(?:before|earlier|previously)(?:,| (?:it|they|the same)\b)|\b(?:it|this|that|variable|setting|option|flag)(?: is| was|'s)? (?:not set|unset|off|gone|away)\b|^\W*(?:(?:when )?not set|unset|off again)\b`)
+	// withIt speaks of the settings before as made.
+	withIt = lazy.New(`(?i)\bwith (?:it|this|that|them|both)\b|\bonce set\b|\bin (?:which|that) case\b`)
 	// tried are words of a sentence that tells of a setting which the next sentence says the outcome of, and follows begins
 	// that sentence.
-	tried   = lazy.New(`(?i)\b(?:tried|try|set|setting|add(?:ed|ing)?|us(?:ed|ing)|with|disabl(?:ed|ing)|export(?:ed|ing)?|pass(?:ed|ing)?|ran|running|upgrad(?:ed|ing)|downgrad(?:ed|ing)|switch(?:ed|ing)|turn(?:ed|ing))\b`)
-	follows = lazy.New(`(?i)^\W*(?:it|this|that|then|now|still|same|no|nothing|everything|all|works|worked|hangs|fails|did|does|and|problem|issue|the (?:same|error|hang|problem|issue))\b`)
+	// after begins a sentence whose outcome is presumed to be good where no other is said: who tells of trouble tells what helped.
+	after   = lazy.New(`(?i)^\W*(?:now |but |and |so |then )?(?:after|once|since|with|when|by|as soon as|using|setting|adding|restrict\w+|disabl\w+|turn\w+|switch\w+|export\w+|forc\w+|kick\w+|limit\w+)\b|(?:->|→|⇒|=>)|\bnow\b`)
+	tried   = lazy.New(`(?i)\b(?:tried|try|ha[ds]|have|put|threw|precise|pin(?:ned)?|t(?:ake|ook|aking)|remov\w+|strip\w*|unset\w*|drop\w*|old|excluded?|only|went|set|setting|add(?:ed|ing)?|us(?:ed|ing)|with|disabl(?:ed|ing)|export(?:ed|ing)?|pass(?:ed|ing)?|ran|running|upgrad(?:ed|ing)|downgrad(?:ed|ing)|switch(?:ed|ing)|turn(?:ed|ing))\b`)
+	follows = lazy.New(`(?i)^\W*(?:it|and|hang|crash|boom|pinned|gone|all|took?|take|strip|remov|unset|drop|not set|otherwise|or else|this|that|then|now|still|same|no|nothing|everything|all|works|worked|hangs|fails|did|does|and|problem|issue|the (?:same|error|hang|problem|issue))\b`)
 )
 
 // tell makes runs of what a paragraph says was tried, and reports whether it says anything.
 func (r *recorder) tell(l parse.Line) bool {
 	r.forget(l) // The same with a prefix.
-	text := setTo.ReplaceAllString(strings.TrimSpace(marks.Replace(l.Text)), "$1=$2")
-	if len(text) > longestTold || !strings.Contains(text, " ") || ofPrograms.MatchString(text) || raised.MatchString(l.Whole()) || logLine.MatchString(text) || codeForm.MatchString(text) || strings.HasSuffix(text, `\`) {
+	text := tries.ReplaceAllString(setTo.ReplaceAllString(strings.TrimSpace(marks.Replace(l.Text)), "$1=$2"), "$1 tries")
+	words := len(strings.Fields(text))
+	switch {
+	case len(text) > longestTold, words < 2, ofPrograms.MatchString(text), logLine.MatchString(text), strings.HasSuffix(text, `\`):
+		return false
+	case codeForm.MatchString(text) && words < leastProse:
+		return false
+	case raised.MatchString(l.Whole()) && (!r.sink.Personal() || !quotes.MatchString(text)):
 		return false
 	}
-	if _, command := prefixed(text); command || setsForm.MatchString(text) || len(r.told) >= maxRuns || message.Bygone(text) {
+	if _, command := prefixed(text); command || setsForm.MatchString(text) && words < leastSaid || len(r.told) >= maxRuns || message.Bygone(text) {
 		return false
 	}
-	var before mark // What the sentence before says was tried.
+	before := r.now.before // What the sentence before says was tried.
 	for _, sentence := range pieces(text, sentenceEnd) {
-		if hedged.MatchString(sentence) {
+		if raised.MatchString(sentence) { // It quotes a program.
+			r.tells(nil, failed, true, l)
+		}
+		if hedged.MatchString(sentence) || raised.MatchString(sentence) {
 			before = mark{}
 			continue
 		}
@@ -74,11 +106,61 @@ func (r *recorder) tell(l parse.Line) bool {
 			before = r.clauses(part, before, l)
 		}
 	}
+	r.now.before = before
 	named := slices.ContainsFunc(r.told, func(t *run) bool { return r.toldBy(t, l) && t.names() })
 	if named {
 		r.sink.Tells()
 	}
 	return named
+}
+
+// prose reads a line of a text: what it tells of runs, and for the next lines what was tried or how it ended. A command may
+// stand in a block of code above the sentence that tells its outcome, or below a line that announces it.
+func (r *recorder) prose(l parse.Line) bool {
+	if r.now.source != r.sink.Source() {
+		r.now = telling{source: r.sink.Source()}
+	}
+	if l.Number == r.now.line { // The same without a prefix.
+		r.now = *r.now.above
+		r.forget(l)
+	}
+	above := r.now
+	above.above = nil
+	r.now.line, r.now.above = l.Number, &above
+	text := box.ReplaceAllString(strings.TrimSpace(l.Text), "")
+	_, command := prefixed(text)
+	ended, announced := outcomeOf(text), r.now.announced
+	if m := named(text); text != "" {
+		r.now.announced = ""
+		switch {
+		case announces.MatchString(text):
+			r.now.announced = ended
+			return false
+		case announced != "" && len(m.removed) == 0:
+			r.telling(m, announced, l)
+		case !command && (ended != "" || !commandForm.MatchString(text)):
+			l.Text = text
+			return r.tell(l)
+		}
+		if len(m.settings) > 0 {
+			r.now.before, r.now.last = m, m.settings
+			r.now.before.text = "ran"
+		}
+	}
+	return false
+}
+
+// telling is how far a text came in what it tells.
+type telling struct {
+	source string
+	// line is the last one, and above what was so above it.
+	line  int
+	above *telling
+	// before are the settings of which no sentence said an outcome yet, and last those that were named last.
+	before mark
+	last   [][2]string
+	// ended is the last outcome, and announced that of the command on the next line.
+	ended, announced string
 }
 
 // toldBy reports whether a line of the text under way tells of a run.
@@ -110,17 +192,25 @@ func (r *recorder) clauses(part string, before mark, l parse.Line) mark {
 	var ends []string
 	from := 0
 	for _, o := range data.Experiments().OutcomesIn(part) {
-		if phrase := named(part[from:o.From]); len(ends) > 0 && !phrase.any() { // "still hangs", "the hang goes away".
+		if phrase := r.named(part[from:o.From]); len(ends) > 0 && !phrase.any() { // "still hangs", "the hang goes away".
 			ends[len(ends)-1] = stronger(ends[len(ends)-1], o.Is)
 		} else {
 			phrases, ends = append(phrases, phrase), append(ends, o.Is)
 		}
 		from = o.To
 	}
-	phrases = append(phrases, named(part[from:]))
+	phrases = append(phrases, r.named(part[from:]))
+	rate := rated.FindStringSubmatch(part)
+	if len(ends) == 0 && rate != nil {
+		phrases, ends = append(phrases, mark{}), append(ends, good)
+	}
 	if len(ends) == 0 {
 		if phrases[0].any() {
 			before, before.text = phrases[0], part
+			if len(before.settings) > 0 && r.sink.Personal() && after.MatchString(part) && len(strings.Fields(part)) >= leastPresumed {
+				r.tells(before.settings, good, false, l)
+				r.told[len(r.told)-1].presumed = true
+			}
 		}
 		return before
 	}
@@ -128,28 +218,59 @@ func (r *recorder) clauses(part string, before mark, l parse.Line) mark {
 	if !phrases[0].any() && phrases[1].any() {
 		behind = 1
 	}
+	told := len(r.told)
 	for i, end := range ends {
 		m := phrases[i+behind]
-		switch {
-		case slices.Contains(m.removed, themselves):
-			m.denied = before.settings
-		case m.any():
+		if m.any() {
 			before = m
-		default:
+		} else {
 			m, before = before, mark{}
 		}
 		if last := phrases[len(ends)]; i == len(ends)-1 && behind == 0 && len(last.denied) > 0 { // "NCCL 2.30 hangs unless ..."
 			m = last
 		}
+		if end == opposite {
+			end = map[string]string{good: failed, cured: failed, failed: good, hung: good}[r.now.ended]
+		}
+		r.now.ended = cmp.Or(end, r.now.ended)
 		r.telling(m, cmp.Or(map[string]string{cured: good}[end], end), l)
+		if end == cured || end == unchanged { // So there was a failure.
+			r.tells(nil, failed, true, l)
+		}
+	}
+	if rate != nil && len(ends) == 1 {
+		for _, t := range r.told[told:] {
+			t.GBps = rateOf(rate)
+		}
 	}
 	before.text = ""
 	return before
 }
 
+// rated is a bandwidth in words.
+var rated = lazy.New(`(?i)\b(\d+(?:\.\d+)?) ?([gm])(b(?:it)?)(?:/s|ps)\b`)
+
+// rateOf is a bandwidth in GB/s.
+func rateOf(m []string) *float64 {
+	n, err := facts.ParseFloat(m[1])
+	if err != nil {
+		return nil
+	}
+	if strings.EqualFold(m[2], "m") {
+		n /= 1000
+	}
+	if m[3] != "B" {
+		n /= 8
+	}
+	return &n
+}
+
 // outcomeOf is the outcome that a text says of one run; empty if it says none.
 func outcomeOf(text string) (outcome string) {
 	for _, o := range data.Experiments().OutcomesIn(text) {
+		if o.Is == opposite {
+			return ""
+		}
 		outcome = stronger(cmp.Or(outcome, o.Is), o.Is)
 	}
 	return cmp.Or(map[string]string{cured: good}[outcome], outcome)
@@ -157,7 +278,7 @@ func outcomeOf(text string) (outcome string) {
 
 // stronger is of two words of an outcome, one behind the other, the one that decides.
 func stronger(one, other string) string {
-	for _, outcome := range []string{unchanged, cured, hung, failed} {
+	for _, outcome := range []string{opposite, unchanged, cured, hung, failed} {
 		if one == outcome || other == outcome {
 			return outcome
 		}
@@ -165,12 +286,27 @@ func stronger(one, other string) string {
 	return good
 }
 
+// named are the settings that words name, or say are not made: the last ones, where they speak of those.
+func (r *recorder) named(words string) mark {
+	if again.MatchString(words) {
+		return mark{removed: []string{themselves}, denied: r.now.last}
+	}
+	if withIt.MatchString(words) && len(r.now.last) > 0 {
+		return mark{settings: r.now.last}
+	}
+	m := named(words)
+	if len(m.settings) > 0 || len(m.denied) > 0 {
+		r.now.last = slices.Concat(m.settings, m.denied)
+	}
+	return m
+}
+
 // named are the settings that words name, or say are not made.
 func named(words string) (m mark) {
-	if again.MatchString(words) {
-		return mark{removed: []string{themselves}}
-	}
 	m.titled(words)
+	if bare := assigns.FindStringSubmatch(words); !m.any() && bare != nil && env.SteersCommunication(bare[1]) && !strings.Contains(bare[1], "_ERROR_") {
+		m.settings = [][2]string{{bare[1], "set"}} // To what is not said.
+	}
 	if len(m.settings) > 0 && unmade.MatchString(words) {
 		for _, v := range m.settings {
 			m.removed = append(m.removed, v[0])
@@ -187,6 +323,9 @@ func (m mark) any() bool { return len(m.settings)+len(m.removed) > 0 }
 // One that names no setting says how the failure looks that the text is about.
 func (r *recorder) telling(m mark, outcome string, l parse.Line) {
 	plain := !m.any()
+	if outcome == "" {
+		return
+	}
 	if plain && (outcome == good || outcome == unchanged) {
 		return
 	}
@@ -229,22 +368,25 @@ func (r *recorder) tellings(f *facts.Facts, others []*run) (all []*run) {
 	}
 	for _, source := range slices.Sorted(maps.Keys(about)) {
 		told := about[source]
+		if slices.ContainsFunc(told, func(t *run) bool { return !t.presumed && t.names() }) {
+			told = slices.DeleteFunc(told, func(t *run) bool { return t.presumed })
+		}
 		base := failureIn(told, f.Logs, source)
 		if base == nil || !slices.ContainsFunc(told, func(t *run) bool { return !t.plain && t.names() }) {
 			continue
 		}
 		base.base = true
-		tables, bare := map[string]*run{}, map[string]bool{} // Copies of the failure, for tables in which each row has a setting.
+		tables := map[string]*run{} // Copies of the failure, for tables in which each row has a setting.
 		for _, t := range told {
 			switch {
 			case t.By == "table":
 				if tables[t.identity] == nil {
 					table := *base
-					table.By, table.identity = t.By, t.identity
+					table.By, table.identity, table.Variables = t.By, t.identity, maps.Clone(t.Variables)
 					tables[t.identity] = &table
 				}
+				maps.DeleteFunc(tables[t.identity].Variables, func(name, value string) bool { return t.Variables[name] != value }) // What all rows have.
 				tables[t.identity].versioned(t, nil)
-				bare[t.identity] = bare[t.identity] || !t.names()
 				continue
 			case t.plain && t != base:
 				continue
@@ -258,8 +400,9 @@ func (r *recorder) tellings(f *facts.Facts, others []*run) (all []*run) {
 			all = append(all, base)
 		}
 		for _, identity := range slices.Sorted(maps.Keys(tables)) {
-			if !bare[identity] {
-				all = append(all, tables[identity])
+			table := tables[identity]
+			if !slices.ContainsFunc(told, func(t *run) bool { return t.By == "table" && t.identity == identity && t.only(table.Variables) }) {
+				all = append(all, table)
 			}
 		}
 	}
@@ -299,8 +442,13 @@ func (r *run) versioned(other *run, logs []*run) {
 	}
 }
 
+// only reports whether nothing is said of what a run uses but some variables.
+func (r *run) only(variables map[string]string) bool {
+	return len(r.settings()) == len(variables) && r.GPUs+r.Nodes == 0 && r.Version == ""
+}
+
 // names reports whether something is said of what a run uses.
-func (r *run) names() bool { return len(r.settings())+r.GPUs+r.Nodes > 0 || r.Version != "" }
+func (r *run) names() bool { return !r.only(nil) }
 
 // failureOf is the run of which a text, or else another, has a message that something failed; nil if there is none.
 func failureOf(messages []facts.Message, source string) *run {
