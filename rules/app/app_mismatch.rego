@@ -303,6 +303,23 @@ signs contains {
 	named == {r | some r in numbers.range(0, started - 1)}
 }
 
+# Ranks that meet at one address, each with a log of its own, were told different numbers of ranks.
+signs contains {
+	"id": "told",
+	"message": sprintf("The ranks of the job were started with different values of WORLD_SIZE (%s), so that they wait for each other in vain", [concat(", ", sort(worlds))]),
+	"severity": "critical",
+	"confidence": "likely",
+	"messages": said,
+	"remedies": ["correct-launch", "fix-application"],
+} if {
+	said := logs.by_id["rank-of-world"]
+	worlds := {m.fields.world | some m in said}
+	count(worlds) > 1
+	count({m.fields.of | some m in said}) == count(said)
+	count({m.source | some m in said}) == count(said)
+	count({object.get(m.fields, "master", "") | some m in said}) == 1
+}
+
 # Each process of a test believes that it is the only one.
 signs contains {
 	"message": sprintf("%d processes of %s call themselves rank 0: each runs the test separately, on the same first GPUs, and nothing is measured between them. The program was built without MPI (make clean; make MPI=1), or its MPI does not match the launcher (mpirun of another installation, srun without the right --mpi)", [b.jobs, b.tool]),

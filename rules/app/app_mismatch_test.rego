@@ -168,3 +168,24 @@ test_fires_where_the_others_wait_for_a_slower_rank if {
 	f.id == "slower"
 	startswith(f.about.who, trim_suffix(with_rank, " spends"))
 }
+
+# of_world is a rank's word on itself, in a log of its own.
+of_world(rank, world, master) := object.union(
+	message("rank-of-world", {"of": sprintf("%d", [rank]), "world": sprintf("%d", [world]), "master": master}),
+	{"order": rank, "source": sprintf("rank%d.log", [rank])},
+)
+
+test_fires_for_ranks_that_were_told_different_numbers if {
+	told := {f.id | some f in app_mismatch.findings with input as log([of_world(0, 2, "a"), of_world(1, 3, "a")])}
+	"told" in told
+}
+
+test_silent_for_ranks_that_agree_or_are_of_other_jobs if {
+	every messages in [
+		[of_world(0, 2, "a"), of_world(1, 2, "a")],
+		[of_world(0, 2, "a"), of_world(1, 3, "b")],
+		[of_world(0, 2, "a"), of_world(0, 3, "a")],
+	] {
+		count({f | some f in app_mismatch.findings with input as log(messages); f.id == "told"}) == 0
+	}
+}

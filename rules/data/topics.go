@@ -48,7 +48,7 @@ func (t *TopicTable) Titled(text string) bool { return t.title.MatchString(text)
 // Complain reports whether a line tells of trouble.
 func (t *TopicTable) Complain(line string) bool {
 	for _, o := range Experiments().OutcomesIn(line) {
-		if o.Is == "failed" || o.Is == "hung" {
+		if o.Is == "failed" || o.Is == "hung" || o.Is == "unchanged" {
 			return true
 		}
 	}

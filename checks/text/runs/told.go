@@ -41,7 +41,7 @@ var (
 	sentenceEnd = lazy.New(`(?i)[.!](?:\s+|$)|:\s+(?:with(?:out)?|after|when|setting|using)\b`)
 	turn        = lazy.New(`(?i);\s|,? \b(?:before|previously|earlier) (?:it|that|this|the same)\b|,? \b(?:or else|otherwise|by default|before that|but|while|whereas|however|although|though|yet)\b|,\s+(?:and )?(?:with(?:out)?|on|using|after|setting|when)\b|\s[–—-]+\s`)
 	// hedged is a sentence that advises, asks, supposes, tells of others, or says how something is set up.
-	hedged = lazy.New(`(?i)\b(?:containers?|pods?|servers?|services?|nodes?|machines?|hosts?|clusters?|images?|vms?|kernels?|we|they|each|all|everything) (?:\w+ )?(?:runs?|starts?|boots?) (?:with|by|on|in|at|under)\b|\?\s*$|\b(?:may|might|could(?: be| also| have| try|$)|(?:you|one|we) could|should|would (?:be|like|have|it|that|this|love|appreciate|suggest|recommend|expect|surprise|avoid|try|use)|please|todo|tomorrow|will try|going to try|e\.g\.|recommend\w*|suggest\w*|consider|whether|supposed|expect\w*)\b|\b(?:if|when|in case) (?:you|your|there|one)\b|\b(?:if|when|where) (?:p2p|peer access) (?:is |are )?(?:not |un)?(?:available|possible|supported|used|needed)\b|\bas (?:always|usual|ever)\b|\bif (?:it|the|this|that|any|they|nccl)\b|^\W*(?:maybe|perhaps)\b|(?:^|, )try (?:to|with|setting|using|[A-Z-])|` +
+	hedged = lazy.New(`(?i)\b(?:containers?|pods?|servers?|services?|nodes?|machines?|hosts?|clusters?|images?|vms?|kernels?|we|they|each|all|everything) (?:\w+ )?(?:runs?|starts?|boots?) (?:with|by|on|in|at|under)\b|\?\s*$|\b(?:may|might|could(?: be| also| have| try|$)|(?:you|one|we) could|should|would (?:be|like|have|it|that|this|love|appreciate|suggest|recommend|expect|surprise|avoid|try|use)|please|todo|tomorrow|will try|going to try|e\.g\.|recommend\w*|suggest\w*|consider|whether|supposed|expect\w*)\b|\b(?:if|when|in case) (?:you|your|there|one)\b|\b(?:if|when|where) (?:p2p|peer access) (?:is |are )?(?:not |un)?(?:available|possible|supported|used|needed)\b|\bas (?:always|usual|ever)\b|^\W*for (?:the |a |full |best )?.*\b(?:use|set|add|pass)\b|\bif (?:it|the|this|that|any|they|nccl)\b|^\W*(?:maybe|perhaps)\b|(?:^|, )try (?:to|with|setting|using|[A-Z-])|` +
 		`\b(?:everyone|everybody|people|they|somebody|someone|others|reddit|forums?|internet|(?:my|our|a) (?:co-?worker|colleague|friend|boss|vendor|admin)s?|docs?|documentation|wiki|guides?|threads?) (?:\w+ )?(?:say|claim|report|write|mention|swear|tell|told|think|believe)s?\b`)
 	// ofPrograms and raised are lines that no person wrote, setsForm is one of a script.
 	ofPrograms = lazy.New(`[|{}]| NCCL (?:INFO|WARN) |\[rank ?\d+\]`)
@@ -234,7 +234,7 @@ func (r *recorder) clauses(part string, before mark, l parse.Line) mark {
 		}
 		r.now.ended = cmp.Or(end, r.now.ended)
 		r.telling(m, cmp.Or(map[string]string{cured: good}[end], end), l)
-		if end == cured || end == unchanged { // So there was a failure.
+		if m.any() && (end == cured || end == unchanged) { // So there was a failure.
 			r.tells(nil, failed, true, l)
 		}
 	}
