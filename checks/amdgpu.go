@@ -292,10 +292,7 @@ func (c *gpuGathering) readAMDDriver(ctx context.Context, t *kfdTopology, bound 
 	d.Version = c.amdText(amdModule + "/version")
 	for _, name := range amdParameters {
 		if value := c.amdText(amdModule + "/parameters/" + name); value != "" {
-			if d.Parameters == nil {
-				d.Parameters = make(map[string]string)
-			}
-			d.Parameters[name] = value
+			facts.Put(&d.Parameters, name, value)
 		}
 	}
 	var config host.KernelConfig

@@ -332,11 +332,8 @@ func DriverParameter(d *facts.GPUDriver, line string) (name, value string) {
 		return "", ""
 	}
 	name, value = m[1], strings.ToValidUTF8(strings.Trim(m[2], `"`), "?")
-	if d.Parameters == nil {
-		d.Parameters = make(map[string]string)
-	}
 	if len(d.Parameters) < most {
-		d.Parameters[name] = value
+		facts.Put(&d.Parameters, name, value)
 	}
 	return name, value
 }

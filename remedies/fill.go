@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/rules"
 )
@@ -301,10 +302,7 @@ func (f filler) lists(t map[string][]string) map[string][]string {
 	var out map[string][]string
 	for key, items := range t {
 		if filled := f.list(items); len(filled) > 0 {
-			if out == nil {
-				out = make(map[string][]string, len(t))
-			}
-			out[key] = filled
+			facts.Put(&out, key, filled)
 		}
 	}
 	return out

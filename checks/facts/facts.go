@@ -359,6 +359,14 @@ func Find[T any](list []T, holds func(*T) bool) *T {
 	return nil
 }
 
+// Put sets an entry of a map, which is new if need be.
+func Put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = make(map[K]V)
+	}
+	(*m)[key] = value
+}
+
 // AMDDriver is the kernel driver amdgpu, and what is needed around it. All of it is read from files: see docs/amd.md.
 type AMDDriver struct {
 	// Loaded is true when the module amdgpu is there (/sys/module/amdgpu).

@@ -169,11 +169,8 @@ type Gaps struct {
 func (m *Gaps) Add(device, section, fact, reason, hint string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.of == nil {
-		m.of = make(map[facts.Unknown][]string)
-	}
 	u := facts.Unknown{Section: section, Fact: fact, Reason: reason, Hint: hint}
-	m.of[u] = append(m.of[u], device)
+	facts.Put(&m.of, u, append(m.of[u], device))
 }
 
 // Report notes them all.

@@ -10,6 +10,8 @@ import (
 	"maps"
 	"path"
 	"slices"
+
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 )
 
 // Memory is a machine held in memory: a recording, or one that a test made up. It must not be changed while it is read. A path
@@ -118,10 +120,7 @@ func (m *Memory) Answer(question string, v any) {
 func (m *Memory) AnswerError(question string, err error) { m.setAnswer(question, nil, err) }
 
 func (m *Memory) setAnswer(question string, raw json.RawMessage, err error) {
-	if m.answers == nil {
-		m.answers = make(map[string]*outcome)
-	}
-	m.answers[question] = &outcome{raw, err}
+	facts.Put(&m.answers, question, &outcome{raw, err})
 }
 
 func absolute(name string) string { return path.Clean("/" + name) }
@@ -137,10 +136,7 @@ func (m *Memory) node(name string) *node {
 		n = &node{}
 		m.nodes[name] = n
 		parent := m.node(path.Dir(name))
-		if parent.children == nil {
-			parent.children = make(map[string]struct{})
-		}
-		parent.children[path.Base(name)] = struct{}{}
+		facts.Put(&parent.children, path.Base(name), struct{}{})
 	}
 	return n
 }

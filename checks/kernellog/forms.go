@@ -72,10 +72,7 @@ func set(event *facts.KernelEvent, name, value string) bool {
 	case "size":
 		event.SizeBytes = sizeOfWindow(value)
 	default:
-		if event.Fields == nil {
-			event.Fields = make(map[string]string)
-		}
-		event.Fields[name] = value
+		facts.Put(&event.Fields, name, value)
 	}
 	return true
 }

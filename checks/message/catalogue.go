@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"gopkg.in/yaml.v3"
 )
@@ -276,10 +277,7 @@ func (r *Row) match(line string) (fields map[string]string, ok bool) {
 	}
 	for i, name := range r.like.Get().SubexpNames() {
 		if value := strings.TrimSpace(m[i]); name != "" && value != "" {
-			if fields == nil {
-				fields = make(map[string]string)
-			}
-			fields[name] = value
+			facts.Put(&fields, name, value)
 		}
 	}
 	return fields, true

@@ -141,10 +141,7 @@ func note(p *facts.RDMAPort, name, value string) bool {
 	if err != nil || n < 0 {
 		return false
 	}
-	if p.Counters == nil {
-		p.Counters = make(map[string]int64)
-	}
-	p.Counters[name] = n
+	facts.Put(&p.Counters, name, n)
 	return true
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpudoctor/gpudoctor/checks/escape"
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -96,8 +97,8 @@ func (a *rocminfoGPU) entry(l parse.Line, key, value string, own bool, finish fu
 	if a.head.Number == 0 {
 		a.head = l
 	}
-	parse.Put(&a.values, key, value)
-	parse.Put(&a.lines, key, l)
+	facts.Put(&a.values, key, value)
+	facts.Put(&a.lines, key, l)
 	return true
 }
 

@@ -105,8 +105,8 @@ func (r *smiReport) page(count int, l parse.Line) {
 // set keeps the first value of an entry.
 func (r *smiReport) set(name, value string, l parse.Line) {
 	if _, ok := r.values[name]; !ok && len(r.values) < smiMaxValues {
-		parse.Put(&r.values, name, value)
-		parse.Put(&r.lines, name, l)
+		facts.Put(&r.values, name, value)
+		facts.Put(&r.lines, name, l)
 	}
 }
 

@@ -35,7 +35,7 @@ func AddPoint(b *facts.Benchmark, p facts.BenchmarkPoint) {
 
 // stands notes the line of a part of a table, the first one.
 func stands(b *facts.Benchmark, part string, line int) {
-	parse.Put(&b.Lines, part, cmp.Or(b.Lines[part], line))
+	facts.Put(&b.Lines, part, cmp.Or(b.Lines[part], line))
 }
 
 // Amount reads a number that was measured, in a unit; nil for any other text.

@@ -70,7 +70,7 @@ func (t *ncclTests) takes(l parse.Line, in *parse.Lines) bool {
 		n, _ := strconv.ParseInt(ncclTestsWrong.FindStringSubmatch(l.Text)[1], 10, 64) // It has at most 18 digits.
 		if t.check(0); n > 0 && n >= *t.Wrong {
 			*t.Wrong = n
-			parse.Put(&t.Lines, "wrong", l.Number)
+			facts.Put(&t.Lines, "wrong", l.Number)
 		}
 	case ncclTestsPeak.MatchString(l.Text):
 		t.Complete = true

@@ -115,7 +115,7 @@ func perftestGPUKind(p *perftest) *parse.Kind {
 			listed, picked := perftestListed.FindStringSubmatch(l.Text), perftestPicked.First(l.Text)
 			switch {
 			case listed != nil:
-				parse.Put(&p.listed, listed[1], "0000:"+strings.ToLower(listed[2])+".0")
+				facts.Put(&p.listed, listed[1], "0000:"+strings.ToLower(listed[2])+".0")
 			case picked != "":
 				p.picked = cmp.Or(p.listed[picked], "GPU"+picked)
 			case strings.Contains(l.Text, "CUDA device "), strings.Contains(l.Text, "Picking "):

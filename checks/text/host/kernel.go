@@ -118,7 +118,7 @@ var kernelConfigKind = &parse.Kind{
 		gpus.AMD = cmp.Or(gpus.AMD, &facts.AMDDriver{})
 		s.Told("gpus.amd.kernel_config["+name+"]", value, l)
 		if _, known := gpus.AMD.KernelConfig[name]; !known {
-			parse.Put(&gpus.AMD.KernelConfig, name, value)
+			facts.Put(&gpus.AMD.KernelConfig, name, value)
 		}
 		return true
 	},

@@ -322,7 +322,7 @@ func (n *nodes) add(s *parse.Sink, path, mode string, l parse.Line) {
 	if mode == "crw-rw-rw-" || mode == "crwxrwxrwx" {
 		node.Access = "rw"
 	} else if group := nodesOwned.First(l.Text); group != "" {
-		parse.Put(&n.closed, path, ownedNode{session{s.Source(), s.Host()}, group, l})
+		facts.Put(&n.closed, path, ownedNode{session{s.Source(), s.Host()}, group, l})
 	}
 	c.DeviceNodes = append(c.DeviceNodes, node)
 	s.Told("container.device_nodes["+path+"]", &node, l)

@@ -56,7 +56,7 @@ func setVariable(l *facts.Launch, name, value string) {
 		}
 	}
 	if _, known := l.Variables[name]; known || len(l.Variables) < maxList {
-		parse.Put(&l.Variables, name, escape.Printable(value, maxValue))
+		facts.Put(&l.Variables, name, escape.Printable(value, maxValue))
 	}
 }
 

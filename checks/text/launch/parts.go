@@ -16,7 +16,7 @@ const maxParts = 1024
 // not known. A launch that one line describes has no such lines: all of it stands there.
 func noteLine(l *facts.Launch, part string, line int) {
 	if line > 0 && l.Lines[part] == 0 && len(l.Lines) <= maxParts {
-		parse.Put(&l.Lines, part, line)
+		facts.Put(&l.Lines, part, line)
 	}
 }
 

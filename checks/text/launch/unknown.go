@@ -32,7 +32,7 @@ func leaveOpen(l *facts.Launch, text string, parts ...string) {
 		if len(l.Unknown) >= maxList || part == "" || text == "" { // No rule judges a part without a name.
 			return
 		}
-		parse.Put(&l.Unknown, part, cmp.Or(l.Unknown[part], escape.Printable(text, 300)))
+		facts.Put(&l.Unknown, part, cmp.Or(l.Unknown[part], escape.Printable(text, 300)))
 	}
 }
 

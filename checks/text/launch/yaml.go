@@ -483,7 +483,7 @@ func (w *yamlWalk) amount(l *facts.Launch, key, name string, n *yaml.Node) {
 	case shell.Refers(name) || shell.Refers(text):
 		leaveOpen(l, text, part)
 	default:
-		parse.Put(list, escape.Printable(name, 300), escape.Printable(text, 300))
+		facts.Put(list, escape.Printable(name, 300), escape.Printable(text, 300))
 		noteLine(l, part+"["+name+"]", w.at(n).Number)
 	}
 }

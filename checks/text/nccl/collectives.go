@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gpudoctor/gpudoctor/checks/facts"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
 )
@@ -53,9 +54,9 @@ func (c *collectives) read(l parse.Line, m []string) bool {
 	process, size, number := m[1], m[9], m[9]+" "+m[3]
 	known, seen := c.comms[size+" "+process]
 	if !seen && len(c.comms) < maxRanks {
-		parse.Put(&c.comms, size+" "+process, strings.Clone(m[8]))
+		facts.Put(&c.comms, size+" "+process, strings.Clone(m[8]))
 	} else if known != m[8] {
-		parse.Put(&c.several, size, true)
+		facts.Put(&c.several, size, true)
 	}
 	kind := m[5]
 	if i := parse.Number(kind); i < len(dataTypes) {
@@ -65,7 +66,7 @@ func (c *collectives) read(l parse.Line, m []string) bool {
 	first, begun := c.calls[number]
 	switch {
 	case !begun && len(c.calls) < maxCalls:
-		parse.Put(&c.calls, number, call{strings.Clone(process), what})
+		facts.Put(&c.calls, number, call{strings.Clone(process), what})
 	case begun && first.process != process && first.what != what && !slices.ContainsFunc(c.differ, func(d difference) bool { return d.size == size }):
 		c.differ = append(c.differ, difference{size, map[string]string{"number": m[3], "a": first.what, "b": what}, l})
 	}

@@ -336,7 +336,7 @@ func (n *log) count(s *parse.Sink, l parse.Line, p pair, received bool, host str
 		if c == nil {
 			c = &channelCount{source: s.Source(), line: l.Number}
 			p.way.network = strings.Clone(p.way.network)
-			parse.Put(&n.pairs, p, c)
+			facts.Put(&n.pairs, p, c)
 		}
 	}
 	if received {
@@ -403,15 +403,15 @@ func (n *log) communicator(s *parse.Sink, l parse.Line, body string, who speaker
 	s.Began(l, rank, ranks, device, what == completed)
 	n.set.begin(who.process, c, rank)
 	if len(n.byPointer) < maxRanks {
-		parse.Put(&n.byPointer, pointer, c)
+		facts.Put(&n.byPointer, pointer, c)
 	}
 	if who.host != "" {
 		if !c.hosts[who.host] && len(c.hosts) < parse.MaxEntries {
-			parse.Put(&c.hosts, strings.Clone(who.host), true)
+			facts.Put(&c.hosts, strings.Clone(who.host), true)
 			c.Hosts = append(c.Hosts, strings.Clone(who.host))
 		}
 		if known, ok := n.hostOf[rank]; ok || len(n.hostOf) < maxRanks {
-			parse.Put(&n.hostOf, rank, sameOrMixed(known, who.host))
+			facts.Put(&n.hostOf, rank, sameOrMixed(known, who.host))
 		}
 	}
 	return true
@@ -441,7 +441,7 @@ func (n *log) find(s *parse.Sink, l parse.Line, body, pointer string, what uint8
 	c := &comm{Communicator: facts.Communicator{ID: strings.Clone(id), Ranks: ranks, Source: s.Source(), Line: l.Number}}
 	n.comms = append(n.comms, c)
 	if id != "" {
-		parse.Put(&n.byID, c.ID, c)
+		facts.Put(&n.byID, c.ID, c)
 	}
 	return c
 }
@@ -465,7 +465,7 @@ func (n *log) mark(c *comm, rank int, what uint8) {
 	if what&^had&completed != 0 {
 		c.Completed++
 	}
-	parse.Put(&c.seen, rank, had|what)
+	facts.Put(&c.seen, rank, had|what)
 }
 
 // counts reads the numbers of channels:
@@ -607,7 +607,7 @@ func (n *log) nic(s *parse.Sink, l parse.Line, body, host string) bool {
 		return true
 	}
 	if len(n.nics) < parse.MaxEntries {
-		parse.Put(&n.nics, strings.Clone(key), strings.Clone(list))
+		facts.Put(&n.nics, strings.Clone(key), strings.Clone(list))
 	}
 	if strings.HasPrefix(word, "NET/IB") {
 		var devices string

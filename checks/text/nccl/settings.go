@@ -40,14 +40,14 @@ type setting struct {
 // begin notes the rank of a process.
 func (t *settings) begin(process string, c *comm, rank int) {
 	if _, known := t.ranks[process]; !known && process != "" && len(t.ranks) < maxSettings {
-		parse.Put(&t.ranks, strings.Clone(process), rankOf{c, rank})
+		facts.Put(&t.ranks, strings.Clone(process), rankOf{c, rank})
 	}
 }
 
 // network notes that a process has chosen its network.
 func (t *settings) network(process string) {
 	if len(t.networked) < maxSettings {
-		parse.Put(&t.networked, strings.Clone(process), true)
+		facts.Put(&t.networked, strings.Clone(process), true)
 	}
 }
 
@@ -59,7 +59,7 @@ func (t *settings) note(process, name, value string, s *parse.Sink, l parse.Line
 	}
 	if of == nil {
 		of = make(map[string]setting)
-		parse.Put(&t.values, strings.Clone(name), of)
+		facts.Put(&t.values, strings.Clone(name), of)
 	}
 	if _, known := of[process]; !known {
 		of[strings.Clone(process)] = setting{strings.Clone(value), s.Source(), l.Number}

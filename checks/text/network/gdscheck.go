@@ -62,6 +62,6 @@ func gdscheckRead(s *parse.Sink, in *parse.Lines) {
 // gdscheckSet notes a value once; a report has some sixty of them.
 func gdscheckSet(to *map[string]string, name, value string) {
 	if _, ok := (*to)[name]; !ok && len(*to) < 500 {
-		parse.Put(to, name, value)
+		facts.Put(to, name, value)
 	}
 }

@@ -56,7 +56,7 @@ func (g *ledger) note(fact, value, source string, line int) {
 	if g.known[t] || len(g.told) >= MaxOrigins {
 		return
 	}
-	Put(&g.known, t, true)
+	facts.Put(&g.known, t, true)
 	g.told = append(g.told, toldAt{t, source, line})
 }
 

@@ -26,7 +26,7 @@ const (
 // date reads the dates of the text that was read, if it tells of trouble or of work.
 func (s *Sink) date() {
 	if whole := unmarked.Replace(s.whole); s.telling || works.MatchString(whole) || strings.Contains(whole, completed) {
-		Put(&s.dates, s.name, datesOf(escapes.ReplaceAllString(whole, "")))
+		facts.Put(&s.dates, s.name, datesOf(escapes.ReplaceAllString(whole, "")))
 	}
 }
 

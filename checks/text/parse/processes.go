@@ -49,7 +49,7 @@ func (s *Sink) process(who Speaker, l Line) *process {
 	p := log.byKey[key]
 	if p == nil && len(log.list) < maxProcesses {
 		p = &process{Process: facts.Process{Rank: who.rank, Host: who.Host, PID: who.pid, Source: s.name}, section: key.section}
-		Put(&log.byKey, key, p)
+		facts.Put(&log.byKey, key, p)
 		log.list = append(log.list, p)
 	}
 	if p != nil && p.Device == nil {

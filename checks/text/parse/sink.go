@@ -89,7 +89,7 @@ func (s *Sink) TextUnderWay() *facts.Text {
 // textOf is the text of a name.
 func (s *Sink) textOf(name string) *facts.Text {
 	for ; s.indexed < len(s.Facts.Texts); s.indexed++ {
-		Put(&s.texts, s.Facts.Texts[s.indexed].Name, s.indexed)
+		facts.Put(&s.texts, s.Facts.Texts[s.indexed].Name, s.indexed)
 	}
 	if i, known := s.texts[name]; known {
 		return &s.Facts.Texts[i]
@@ -241,14 +241,6 @@ func section[T any](at **T) *T {
 		*at = new(T)
 	}
 	return *at
-}
-
-// Put sets an entry of a map, which is new if need be.
-func Put[K comparable, V any](m *map[K]V, key K, value V) {
-	if *m == nil {
-		*m = make(map[K]V)
-	}
-	(*m)[key] = value
 }
 
 // The functions of PCI and the GPUs are put into their sections when all texts are read.
