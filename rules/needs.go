@@ -96,10 +96,8 @@ func cut(f *facts.Facts) bool {
 // P2P/IPC", "via NET/IB/0"; src/transport/*.cc), between hosts over a network. What a log says before that does not
 // show what would have failed after it.
 func connected(l *facts.LogFacts) bool {
-	if l == nil || len(l.Communicators) == 0 {
-		return false
-	}
-	if slices.ContainsFunc(l.Communicators, func(c facts.Communicator) bool { return c.Completed == 0 || c.Completed < c.Started }) {
+	if l == nil || len(l.Communicators) == 0 ||
+		slices.ContainsFunc(l.Communicators, func(c facts.Communicator) bool { return c.Completed == 0 || c.Completed < c.Started }) {
 		return false
 	}
 	apart := slices.ContainsFunc(l.Communicators, func(c facts.Communicator) bool { return c.Nodes > 1 || len(c.Hosts) > 1 })

@@ -82,10 +82,8 @@ func programOf(words []string) string {
 	if len(behind) > 0 && slices.Contains([]string{"is", "was", "will", "has"}, behind[0]) { // A sentence.
 		return ""
 	}
-	if f.Second == nil || len(behind) > 0 && slices.Contains(f.Second, behind[0]) {
-		if f.Kind != "" {
-			return f.Kind
-		}
+	if f.Kind != "" && (f.Second == nil || len(behind) > 0 && slices.Contains(f.Second, behind[0])) {
+		return f.Kind
 	}
 	i := slices.Index(words, "-m")
 	if !strings.HasPrefix(baseName(words[0]), "python") || i < 0 || i+1 == len(words) {
