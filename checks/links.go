@@ -509,7 +509,7 @@ func (t *topology) host(d *facts.PCIDevice) *facts.HostPath {
 	var h *facts.HostPath
 	for _, link := range t.hops(d, t.portTypes(d.Ancestors), 0) {
 		now, best := link.speeds()
-		if now == nil || emulated(link.lower) {
+		if now == nil || link.lower.Kind == pci.KindBridge && slices.Contains(data.Rates().EmulatedVendors, link.lower.Vendor) {
 			return nil
 		}
 		if rate := best.GBps(); h == nil || rate <= h.GBps {
@@ -517,8 +517,4 @@ func (t *topology) host(d *facts.PCIDevice) *facts.HostPath {
 		}
 	}
 	return h
-}
-
-func emulated(d *facts.PCIDevice) bool {
-	return d.Kind == pci.KindBridge && slices.Contains(data.Rates().EmulatedVendors, d.Vendor)
 }

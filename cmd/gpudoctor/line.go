@@ -105,11 +105,10 @@ func (l *line) Commands() []*cli.Command {
 	return l.App.Commands
 }
 
-func (l *line) name() string {
-	return strings.Join(append([]string{l.App.Name}, lines.Map(l.Path, func(c *cli.Command) string { return c.Name })...), " ")
+func (l *line) help() string {
+	names := lines.Map(l.Path, func(c *cli.Command) string { return c.Name })
+	return strings.Join(append([]string{l.App.Name}, names...), " ") + " --help lists the flags"
 }
-
-func (l *line) help() string { return l.name() + " --help lists the flags" }
 
 // LevelFlags are the flags of the innermost command that is named, or of the program.
 func (l *line) LevelFlags() []cli.Flag {

@@ -122,7 +122,10 @@ func (o *ownerProcess) lost() error {
 // interprocess copies from each GPU into memory that another process owns on each other GPU, and verifies.
 func (e *engine) interprocess() {
 	o := e.startOwner()
-	defer o.close()
+	defer func() {
+		o.stop()
+		<-o.ended
+	}()
 	first, err := o.next(deadline.Start)
 	if err == nil && first.Failed != "" {
 		err = errors.New(first.Failed)
@@ -263,9 +266,4 @@ func (o *ownerProcess) ask(d demand, patience time.Duration) (*probe.Transfer, e
 		return nil, errors.New("the second process did not answer")
 	}
 	return m.Transfer, nil
-}
-
-func (o *ownerProcess) close() {
-	o.stop()
-	<-o.ended
 }

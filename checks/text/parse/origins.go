@@ -103,11 +103,6 @@ func (g *ledger) close() {
 	g.open = g.open[:0]
 }
 
-// drop ends the watching of an object whose change no one line tells: a sum.
-func (g *ledger) drop(object any) {
-	g.open = slices.DeleteFunc(g.open, func(w watched) bool { return w.object == object })
-}
-
 // rename carries new names of GPUs into the paths of facts.
 func (g *ledger) rename(names map[string]string) {
 	for i := range g.told {

@@ -141,7 +141,9 @@ func (s *Sink) Watch(fact string, object any, l Line) { s.ledger.watch(fact, obj
 func (s *Sink) Settle() { s.ledger.close() }
 
 // Unwatch ends the watching of an object whose change no one line tells: a sum.
-func (s *Sink) Unwatch(object any) { s.ledger.drop(object) }
+func (s *Sink) Unwatch(object any) {
+	s.ledger.open = slices.DeleteFunc(s.ledger.open, func(w watched) bool { return w.object == object })
+}
 
 // MaxDevices bounds the PCI functions and the GPUs, maxPairs the pairs of devices, and MaxEntries
 // each other list of the facts that texts fill.
