@@ -76,9 +76,7 @@ type Ranking struct {
 // severity than for the faults that it cures is listed several times, each for its own findings. No advice sets what is
 // in force already, and no two advices set and unset one variable.
 func (s *Set) Rank(findings []rules.Finding, here Situation) Ranking {
-	if here.Facts == nil {
-		here.Facts = &facts.Facts{}
-	}
+	here.Facts = cmp.Or(here.Facts, &facts.Facts{})
 	findings = slices.Clone(findings)
 	slices.SortStableFunc(findings, rules.Finding.Compare)
 	candidates := s.candidates(findings, here)

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -75,9 +76,7 @@ func parseKernelConfig(r io.Reader, compressed bool) (map[string]string, error) 
 		return nil, errKernelConfig
 	}
 	for _, name := range wantedKernelOptions {
-		if options[name] == "" {
-			options[name] = "n"
-		}
+		options[name] = cmp.Or(options[name], "n")
 	}
 	return options, nil
 }

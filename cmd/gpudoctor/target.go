@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,9 +101,7 @@ func (r request) imageTarget(machine *facts.Facts) *facts.TargetFacts {
 		t = image.Target(r.source.target, machine)
 	}
 	if r.driver != "" {
-		if t == nil {
-			t = &facts.TargetFacts{Source: "--" + driverFlag.Name}
-		}
+		t = cmp.Or(t, &facts.TargetFacts{Source: "--" + driverFlag.Name})
 		t.Driver, t.CUDA = r.driver, ""
 	}
 	return t

@@ -37,9 +37,7 @@ func newPaths(d *Document) paths {
 	found := map[[2]string]*path{}
 	at := func(source, destination string) *path {
 		k := [2]string{source, destination}
-		if found[k] == nil {
-			found[k] = &path{source: source, destination: destination, outcome: probe.Unknown}
-		}
+		found[k] = cmp.Or(found[k], &path{source: source, destination: destination, outcome: probe.Unknown})
 		return found[k]
 	}
 	for _, p := range d.Transfers.Peers {

@@ -60,9 +60,7 @@ func (d *Document) wanted() []Wanted {
 			if !ok || d.sent(asked) {
 				continue
 			}
-			if all[asked.Send] == nil {
-				all[asked.Send] = &Wanted{Section: section, Send: asked.Send}
-			}
+			all[asked.Send] = cmp.Or(all[asked.Send], &Wanted{Section: section, Send: asked.Send})
 			if w := all[asked.Send]; !slices.Contains(w.Settles, s.Rule) {
 				w.Settles = append(w.Settles, s.Rule)
 				value[asked.Send] += worth(s.Rule)

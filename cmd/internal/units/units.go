@@ -140,10 +140,8 @@ func joined(all []report.Part, verdicts []*rules.Result) *rules.Result {
 		}
 		u.Open = len(v.Skipped) > 0
 		for _, s := range v.Skipped {
-			if skipped[s.Rule] == nil {
-				skipped[s.Rule] = &rules.Skipped{Rule: s.Rule}
-			}
-			whole := skipped[s.Rule]
+			whole := cmp.Or(skipped[s.Rule], &rules.Skipped{Rule: s.Rule})
+			skipped[s.Rule] = whole
 			whole.Fault = whole.Fault || s.Fault
 			whole.Missing = lines.Unique(append(whole.Missing, s.Missing...))
 		}

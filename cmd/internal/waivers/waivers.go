@@ -2,6 +2,7 @@
 package waivers
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -182,9 +183,7 @@ func (a *application) waiverOf(f rules.Finding) *Waiver {
 			expired = append(expired, i)
 		default:
 			a.used[i]++
-			if first == nil {
-				first = &a.all[i]
-			}
+			first = cmp.Or(first, &a.all[i])
 		}
 	}
 	if first == nil {
