@@ -374,10 +374,7 @@ func (c *gpuGathering) countNVSwitches() *int {
 
 // hasFabric is true when the GPUs are, or should be, members of an NVSwitch fabric.
 func (c *gpuGathering) hasFabric() bool {
-	if c.out.NVSwitches != nil && *c.out.NVSwitches > 0 {
-		return true
-	}
-	return slices.ContainsFunc(c.out.Devices, func(gpu facts.GPU) bool {
+	return c.out.NVSwitches != nil && *c.out.NVSwitches > 0 || slices.ContainsFunc(c.out.Devices, func(gpu facts.GPU) bool {
 		return gpu.Fabric != nil && gpu.Fabric.State != "not-supported" ||
 			slices.ContainsFunc(gpu.NVLinks, func(l facts.NVLink) bool { return l.RemoteType == "switch" })
 	})

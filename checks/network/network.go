@@ -300,10 +300,8 @@ func (r *reader) readFlowControl(ctx context.Context, f *facts.NICFacts) {
 // hardwareBelow are the interfaces that carry what an interface sends: the members of a bond, and
 // that below a VLAN of the usual name.
 func hardwareBelow(f *facts.NICFacts, name string) []string {
-	for _, b := range f.Bonds {
-		if b.Name == name {
-			return b.Members
-		}
+	if b := facts.Find(f.Bonds, func(b *facts.Bond) bool { return b.Name == name }); b != nil {
+		return b.Members
 	}
 	parent, _, _ := strings.Cut(name, ".")
 	return []string{parent}

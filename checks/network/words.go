@@ -130,10 +130,7 @@ var (
 
 // PortCounter notes a counter of a port, and reports whether it is one of errors.
 func PortCounter(p *facts.RDMAPort, name, value string) bool {
-	if slices.Contains(linkCounters, name) || slices.Contains(transportCounters, name) {
-		return note(p, name, value)
-	}
-	return false
+	return (slices.Contains(linkCounters, name) || slices.Contains(transportCounters, name)) && note(p, name, value)
 }
 
 func note(p *facts.RDMAPort, name, value string) bool {

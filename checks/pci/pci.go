@@ -309,10 +309,8 @@ func VendorName(id string) string { return gpuVendors[id] }
 
 // DeviceAt is the entry of an address in the PCI tree.
 func DeviceAt(f *facts.Facts, address string) (facts.PCIDevice, bool) {
-	for _, d := range f.PCI.All() {
-		if d.Address == address {
-			return d, true
-		}
+	if d := facts.Find(f.PCI.All(), func(d *facts.PCIDevice) bool { return d.Address == address }); d != nil {
+		return *d, true
 	}
 	return facts.PCIDevice{}, false
 }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/therootcompany/xz"
@@ -24,16 +25,18 @@ import (
 )
 
 // packings are the forms of compression: their first bytes (RFC 1952, the .xz file format), their readers, and what they add to names.
-var packings = []struct {
-	name     string
-	is       func(head []byte) bool
-	open     func(io.Reader) (io.Reader, error)
-	suffixes []string
-}{
+var packings = []packing{
 	{"gzip", begins("\x1f\x8b"), func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }, []string{".gz", ".tgz"}},
 	{"bzip2", isBzip2, func(r io.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }, []string{".bz2"}},
 	{"xz", begins("\xfd7zXZ\x00"), func(r io.Reader) (io.Reader, error) { return xz.NewReader(r, xzDictionary) }, []string{".xz", ".txz"}},
 	{"zstd", files.IsZstd, func(r io.Reader) (io.Reader, error) { return files.NewFrugalZstdReader(r) }, []string{".zst", ".tzst"}},
+}
+
+type packing struct {
+	name     string
+	is       func(head []byte) bool
+	open     func(io.Reader) (io.Reader, error)
+	suffixes []string
 }
 
 func begins(magic string) func(head []byte) bool {
@@ -68,12 +71,7 @@ func (t *intake) unpack(ctx context.Context, in text, r *bufio.Reader, head []by
 
 // IsArchive reports whether a file that begins so is an archive, or compressed.
 func IsArchive(head []byte) bool {
-	for _, p := range packings {
-		if p.is(head) {
-			return true
-		}
-	}
-	return isZip(head) || isTar(head)
+	return slices.ContainsFunc(packings, func(p packing) bool { return p.is(head) }) || isZip(head) || isTar(head)
 }
 
 func isBzip2(head []byte) bool {

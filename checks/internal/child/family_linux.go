@@ -3,6 +3,7 @@ package child
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,12 +63,7 @@ func endAll(list func() []int) {
 func anyRuns() bool {
 	family.Lock()
 	defer family.Unlock()
-	for _, runs := range family.pids {
-		if runs {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(family.pids)), true)
 }
 
 // noChildren reports whether this process certainly has no children.

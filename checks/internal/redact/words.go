@@ -222,9 +222,7 @@ func (r *Redactor) image(name string) string {
 
 func publicImage(name string) bool {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, "docker://"), "library/")
-	if slices.ContainsFunc(known().PublicImages, func(p string) bool { return strings.HasPrefix(name, p) }) {
-		return true
-	}
 	base, _, _ := strings.Cut(name, ":")
-	return slices.Contains(known().PublicBases, base)
+	return slices.Contains(known().PublicBases, base) ||
+		slices.ContainsFunc(known().PublicImages, func(p string) bool { return strings.HasPrefix(name, p) })
 }
