@@ -56,7 +56,7 @@ var (
 	// marks of Markdown, and an apostrophe of print.
 	marks = strings.NewReplacer("**", "", "`", "", "’", "'", "w/o ", "without ", " w/ ", " with ")
 	// setTo says a value in words: "NCCL_P2P_DISABLE set to 1".
-	setTo = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)(?:(?: is| was)?(?: (?:set|specified|configured|lowered|raised))? (?:to|as)| is| ?= ?) ?["'*]*([\w^][\w^,.:-]*)`)
+	setTo = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)(?:(?:(?: is| was)?(?: (?:set|specified|configured|lowered|raised))? (?:to|as)| ?= ?) ?["'*]*([\w^][\w^,.:-]*)| is (\d+)\b)`)
 	// box is that of a list of what was done.
 	box = lazy.New(`^\[[ xX]\] `)
 	// tries are runs that are counted, which say no outcome.
@@ -66,10 +66,10 @@ var (
 	again  = lazy.New(`(?i)\b(?:without|unless|minus|clear(?:ed|ing)?|leav(?:e|ing)|left|not setting|remov(?:e|ed|es|ing)|revert(?:ed|ing)?|unset(?:ting)?|drop(?:ped|ping)?|strip(?:ped|ping)?|t(?:ake|ook|aking)|delet(?:e|ed|ing)|comment(?:ed|ing)?(?: out)?|let)(?: removing)? (?:it|this|that|them|both|the (?:same|two|first line|flag|variable|setting|option|line|env\w*))\b|\botherwise\b|\bor else\b|\bbefore that\b|\bbefore,? (?:it|they)\b|\bwith (?:the )?default(?: value| setting)?s?\b|\bby default\b|^\W*(?:before|earlier|previously)(?:,| (?:it|they|the same)\b)|\b(?:it|this|that|variable|setting|option|flag)(?: is| was|'s)? (?:not set|unset|off|gone|away)\b|^\W*(?:(?:when )?not set|unset|off again)\b`)
 	// withIt speaks of the settings before as made.
 	withIt = lazy.New(`(?i)\bwith (?:it|this|that|them|both)\b|\bonce set\b|\bin (?:which|that) case\b`)
+	// after begins a sentence whose outcome is presumed to be good where no other is said: who tells of trouble tells what helped.
+	after = lazy.New(`(?i)^\W*(?:now |but |and |so |then )?(?:after|once|since|with|when|by|as soon as|using|setting|adding|restrict\w+|disabl\w+|turn\w+|switch\w+|export\w+|forc\w+|kick\w+|limit\w+)\b|(?:->|→|⇒|=>)|\bnow\b`)
 	// tried are words of a sentence that tells of a setting which the next sentence says the outcome of, and follows begins
 	// that sentence.
-	// after begins a sentence whose outcome is presumed to be good where no other is said: who tells of trouble tells what helped.
-	after   = lazy.New(`(?i)^\W*(?:now |but |and |so |then )?(?:after|once|since|with|when|by|as soon as|using|setting|adding|restrict\w+|disabl\w+|turn\w+|switch\w+|export\w+|forc\w+|kick\w+|limit\w+)\b|(?:->|→|⇒|=>)|\bnow\b`)
 	tried   = lazy.New(`(?i)\b(?:tried|try|ha[ds]|have|put|threw|precise|pin(?:ned)?|t(?:ake|ook|aking)|remov\w+|strip\w*|unset\w*|drop\w*|old|excluded?|only|went|set|setting|add(?:ed|ing)?|us(?:ed|ing)|with|disabl(?:ed|ing)|export(?:ed|ing)?|pass(?:ed|ing)?|ran|running|upgrad(?:ed|ing)|downgrad(?:ed|ing)|switch(?:ed|ing)|turn(?:ed|ing))\b`)
 	follows = lazy.New(`(?i)^\W*(?:it|and|hang|crash|boom|pinned|gone|all|took?|take|strip|remov|unset|drop|not set|otherwise|or else|this|that|then|now|still|same|no|nothing|everything|all|works|worked|hangs|fails|did|does|and|problem|issue|the (?:same|error|hang|problem|issue))\b`)
 )
@@ -77,7 +77,7 @@ var (
 // tell makes runs of what a paragraph says was tried, and reports whether it says anything.
 func (r *recorder) tell(l parse.Line) bool {
 	r.forget(l) // The same with a prefix.
-	text := tries.ReplaceAllString(setTo.ReplaceAllString(strings.TrimSpace(marks.Replace(l.Text)), "$1=$2"), "$1 tries")
+	text := tries.ReplaceAllString(setTo.ReplaceAllString(strings.TrimSpace(marks.Replace(l.Text)), "$1=$2$3"), "$1 tries")
 	words := len(strings.Fields(text))
 	switch {
 	case len(text) > longestTold, words < 2, ofPrograms.MatchString(text), logLine.MatchString(text), strings.HasSuffix(text, `\`):
