@@ -78,17 +78,19 @@ type anchorSet struct {
 	prose []uint16
 }
 
-// takersOf appends those to which a line is relevant.
-func (a *anchorSet) takersOf(line []byte, takers []uint16) []uint16 {
+// takersOf appends those to which a line is relevant, which may be one that a person wrote.
+func (a *anchorSet) takersOf(line []byte, personal bool, takers []uint16) []uint16 {
 	from := len(takers)
 	takers = a.In(line, takers)
-	kept := slices.DeleteFunc(takers[from:], func(t uint16) bool { return a.skipped(t, line) })
+	if personal {
+		takers = append(takers, a.prose...)
+		slices.Sort(takers[from:])
+		takers = takers[:from+len(slices.Compact(takers[from:]))]
+	}
+	kept := slices.DeleteFunc(takers[from:], func(t uint16) bool {
+		return int(t) < len(a.skips) && a.skips[t] != nil && a.skips[t](line)
+	})
 	return takers[:from+len(kept)]
-}
-
-// skipped reports whether a taker skips a line.
-func (a *anchorSet) skipped(taker uint16, line []byte) bool {
-	return int(taker) < len(a.skips) && a.skips[taker] != nil && a.skips[taker](line)
 }
 
 // Kinds is every kind of text that is recognised.
@@ -118,16 +120,15 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 	if err != nil {
 		from = failed{err}
 	}
-	s := newScanner(r.anchors)
+	whole := ""
 	if len(begin) <= MaxWhole && err == nil {
-		r.Sink.begin(name, string(begin))
-		s.personal = r.Sink.personal
-	} else {
-		r.Sink.begin(name, "")
+		whole = string(begin)
 	}
+	in := &Lines{name: name, reached: r.Sink.ledger.reached}
+	r.Sink.begin(name, whole, &in.prompt)
+	s := newScanner(r.anchors, r.Sink.personal)
 	go s.split(begin, io.MultiReader(bytes.NewReader(begin), from))
 	defer s.close()
-	in := &Lines{name: name, reached: r.Sink.ledger.reached}
 	defer r.Sink.ledger.close()
 	in.fetch = func() (Line, bool) {
 		for {
@@ -159,7 +160,6 @@ func (r *Reading) Read(ctx context.Context, name string, from io.Reader) error {
 			}
 		}
 	}
-	r.Sink.prompt = &in.prompt
 	r.piecesTo, r.announced, r.quotation = 0, nil, nil
 	for ctx.Err() == nil {
 		if len(in.ahead) == 0 && s.number != in.prompt.Line && len(r.announced) == 0 && r.quotation == nil {

@@ -1,9 +1,6 @@
 package parse
 
-import (
-	"io"
-	"slices"
-)
+import "io"
 
 const (
 	// ChunkBytes is how much of a text is looked at at a time.
@@ -42,24 +39,24 @@ type lineAt struct {
 // scanner reads a text in chunks, looks for anchors in them in a goroutine of its own, and hands out lines.
 type scanner struct {
 	anchors *anchorSet
-	chunks  chan *chunk
-	stop    chan struct{}
-	now     *chunk
-	at      int // The next line of now.
-	joins   int // The next join of now.
-	number  int // The number of the last line handed out or passed over.
-	bytes   int64
+	// personal is true of a text that a person may have written.
+	personal bool
+	chunks   chan *chunk
+	stop     chan struct{}
+	now      *chunk
+	at       int // The next line of now.
+	joins    int // The next join of now.
+	number   int // The number of the last line handed out or passed over.
+	bytes    int64
 	// cut counts the lines that were longer than MaxLine, and cutBytes what was
 	// passed over of them. They hold once the chunks have ended.
 	cut, cutBytes int64
 	err           error
-	// personal is true of a text that a person may have written.
-	personal bool
 }
 
 // newScanner returns the scanner of a text that split reads.
-func newScanner(a *anchorSet) *scanner {
-	return &scanner{anchors: a, chunks: make(chan *chunk, chunksAhead), stop: make(chan struct{})}
+func newScanner(a *anchorSet, personal bool) *scanner {
+	return &scanner{anchors: a, personal: personal, chunks: make(chan *chunk, chunksAhead), stop: make(chan struct{})}
 }
 
 // split cuts the text into chunks of whole lines and finds who may take each line, in a goroutine of its own. The text
@@ -85,16 +82,7 @@ func (s *scanner) split(begin []byte, r io.Reader) {
 			l.from = int32(len(c.data))
 			c.data = append(c.data, part...)
 			l.to = int32(len(c.data))
-			before := len(c.takers)
-			c.takers = s.anchors.takersOf(part, c.takers)
-			if s.personal {
-				for _, kind := range s.anchors.prose {
-					if of := c.takers[before:]; !slices.Contains(of, kind) && !s.anchors.skipped(kind, part) {
-						at, _ := slices.BinarySearch(of, kind)
-						c.takers = slices.Insert(c.takers, before+at, kind)
-					}
-				}
-			}
+			c.takers = s.anchors.takersOf(part, s.personal, c.takers)
 			l.takers = int32(len(c.takers))
 			c.lines = append(c.lines, l)
 			l.numbered = false

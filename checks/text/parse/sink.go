@@ -70,9 +70,9 @@ func NewSink() *Sink {
 }
 
 // begin turns to another text.
-func (s *Sink) begin(name, whole string) {
+func (s *Sink) begin(name, whole string, prompt *Prompt) {
 	s.ledger.close()
-	s.name, s.whole = name, whole
+	s.name, s.whole, s.prompt = name, whole, prompt
 	s.source, s.telling = SourceOf(name, whole), false
 	s.personal = personal(whole, s.source)
 	s.sections, s.typed, s.started = nil, "", 0

@@ -109,7 +109,7 @@ func FuzzSplit(f *testing.F) {
 // TestEndOfStream checks that a compressed stream that was cut off is told from the end of a text.
 func TestEndOfStream(t *testing.T) {
 	for from, want := range map[error]error{io.EOF: nil, io.ErrUnexpectedEOF: io.ErrUnexpectedEOF} {
-		r := newScanner(&anchorSet{AnchorSet: message.NewAnchorSet([][]string{{"NCCL WARN"}})})
+		r := newScanner(&anchorSet{AnchorSet: message.NewAnchorSet([][]string{{"NCCL WARN"}})}, false)
 		r.split(nil, io.MultiReader(strings.NewReader("abc"), failed{from}))
 		l, _, ok := r.next()
 		expect.That(t, ok && l.Text == "abc" && errors.Is(r.err, want), "got %q, %v, want %v", l.Text, r.err, want)
@@ -133,7 +133,7 @@ func TestPlain(t *testing.T) {
 // TestWatch checks that a change is put down to a line only until another one is looked at.
 func TestWatch(t *testing.T) {
 	s := NewSink()
-	s.begin("a.txt", "")
+	s.begin("a.txt", "", &Prompt{})
 	g := s.GPU("0000:01:00.0", Line{Number: 1})
 	g.Name = "in line 1"
 	s.ledger.reached(2)

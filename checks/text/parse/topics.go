@@ -51,22 +51,18 @@ func (s *Sink) topics() {
 	if !person || !complains || slices.ContainsFunc(lines, closed) {
 		return
 	}
-	spoken := lines[:0:0]
-	for at, line := range lines {
-		if prose[at] && table.Deny(line) {
-			line = ""
-		}
-		spoken = append(spoken, line)
-	}
-	t := s.TextUnderWay()
-	if t.Topics = counted(table.Topics, spoken, prose); len(t.Topics) == 0 {
-		t.Topics = counted(table.Symptoms, spoken, prose)
-	}
 	models := map[string]bool{}
 	for at, line := range lines {
 		if prose[at] && gpuNamed.MatchString(line) {
 			models[data.GPUModelOf(line).Name] = true
 		}
+		if prose[at] && table.Deny(line) {
+			lines[at] = "" // It speaks of nothing.
+		}
+	}
+	t := s.TextUnderWay()
+	if t.Topics = counted(table.Topics, lines, prose); len(t.Topics) == 0 {
+		t.Topics = counted(table.Symptoms, lines, prose)
 	}
 	if len(models) == 1 {
 		t.GPU = slices.Collect(maps.Keys(models))[0]

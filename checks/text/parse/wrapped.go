@@ -103,7 +103,7 @@ func (a *anchorSet) unwrapParagraph(c *chunk, lines []lineAt) {
 			}
 			j := join{text: string(bytes.Join(pieces, []byte(between))), pieces: len(pieces), inWord: between == ""}
 			j.sure = j.inWord && beginsAnew(text(i))
-			j.takers = a.takersOf([]byte(j.text), nil)
+			j.takers = a.takersOf([]byte(j.text), false, nil)
 			if len(j.takers) > 0 {
 				c.joins = append(c.joins, j)
 				lines[i].joins++

@@ -128,24 +128,25 @@ func (r *recorder) prose(l parse.Line) bool {
 	above.above = nil
 	r.now.line, r.now.above = l.Number, &above
 	text := box.ReplaceAllString(strings.TrimSpace(l.Text), "")
+	if text == "" {
+		return false
+	}
+	announced := r.now.announced
+	r.now.announced = ""
 	_, command := prefixed(text)
-	ended, announced := outcomeOf(text), r.now.announced
-	if m := named(text); text != "" {
-		r.now.announced = ""
-		switch {
-		case announces.MatchString(text):
-			r.now.announced = ended
-			return false
-		case announced != "" && len(m.removed) == 0:
-			r.telling(m, announced, l)
-		case !command && (ended != "" || !commandForm.MatchString(text)):
-			l.Text = text
-			return r.tell(l)
-		}
-		if len(m.settings) > 0 {
-			r.now.before, r.now.last = m, m.settings
-			r.now.before.text = "ran"
-		}
+	switch {
+	case announces.MatchString(text):
+		r.now.announced = outcomeOf(text)
+		return false
+	case announced != "" && len(named(text).removed) == 0:
+		r.telling(named(text), announced, l)
+	case !command && (outcomeOf(text) != "" || !commandForm.MatchString(text)):
+		l.Text = text
+		return r.tell(l)
+	}
+	if m := named(text); len(m.settings) > 0 {
+		r.now.before, r.now.last = m, m.settings
+		r.now.before.text = "ran"
 	}
 	return false
 }
