@@ -176,8 +176,9 @@ func modelRate(names []string) (rate float64, basis string) {
 }
 
 func expectOfCollective(f *facts.Facts, b *facts.Benchmark) {
-	if b.Nodes > 1 || b.Ranks == 1 || len(b.Points) == 0 {
-		return
+	cut := func(l facts.Launch) bool { return l.Source == b.Source && l.Processes != nil && *l.Processes > b.Ranks }
+	if b.Nodes > 1 || b.Ranks == 1 || len(b.Points) == 0 || slices.ContainsFunc(f.Launches, cut) {
+		return // Those of its ranks that are not shown may be on other nodes.
 	}
 	rate, threshold, basis := expectedOfCollective(f, modelsIn(f, b), anyGPU, overNetwork(f))
 	if rate == 0 {

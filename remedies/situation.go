@@ -188,7 +188,8 @@ func spokenOf(f *facts.Facts, programs ...string) bool {
 func schedulerOf(f *facts.Facts) string {
 	if f.Env != nil && slices.ContainsFunc(f.Env.Variables, func(v facts.Variable) bool { return strings.HasPrefix(v.Name, "SLURM_") }) ||
 		slices.ContainsFunc(f.Launches, func(l facts.Launch) bool { return l.Kind == "slurm" }) ||
-		f.Logs != nil && slices.ContainsFunc(f.Logs.Deaths, func(d facts.Death) bool { return d.Reporter == "slurm" }) {
+		f.Logs != nil && (slices.ContainsFunc(f.Logs.Deaths, func(d facts.Death) bool { return d.Reporter == "slurm" }) ||
+			slices.ContainsFunc(f.Logs.Messages, func(m facts.Message) bool { return m.Program == "slurm" })) {
 		return "slurm"
 	}
 	return ""

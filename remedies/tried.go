@@ -16,7 +16,7 @@ import (
 func triedBy(f *facts.Facts, a Apply) *Proof {
 	first, arm := armOf(f, a)
 	if arm == nil {
-		return nil
+		return toldOf(f, a)
 	}
 	library := strings.ToUpper(f.Collectives.Library)
 	switch {
@@ -36,6 +36,17 @@ func triedBy(f *facts.Facts, a Apply) *Proof {
 		}
 	}
 	return nil
+}
+
+// toldOf says that a run with the variables that a remedy sets, and no others, failed, as the texts tell.
+func toldOf(f *facts.Facts, a Apply) *Proof {
+	i := slices.IndexFunc(f.Runs, func(r facts.Run) bool {
+		return len(a.Environment) > 0 && len(a.Unset) == 0 && (r.Outcome == "failed" || r.Outcome == "hung") && maps.EqualFunc(r.Variables, a.Environment, sameValue)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &Proof{Disproven, fmt.Sprintf("a run %s with it as well (%s:%d)", map[string]string{"failed": "fails", "hung": "hangs"}[f.Runs[i].Outcome], f.Runs[i].Source, f.Runs[i].Line)}
 }
 
 // armOf is the first arm, and one that did exactly what a remedy does: of several, one that works.

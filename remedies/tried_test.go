@@ -2,6 +2,7 @@ package remedies
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -49,6 +50,21 @@ func TestTriedBy(t *testing.T) {
 	}}}
 	p := triedBy(f, advised[0])
 	expect.NoDiff(t, &Proof{Outcome: Proven, Detail: "collectives of NCCL hang without it, and are correct with it"}, p, "it")
+}
+
+// TestToldOf checks that a run disproves a remedy if it failed with just what that sets, however many others worked.
+func TestToldOf(t *testing.T) {
+	for _, outcome := range []string{"ok", "failed", "hung", "unknown"} {
+		for settings, same := range map[string]bool{"1": true, "01": true, "0": false, "": false} {
+			told := facts.Run{Outcome: outcome, Variables: map[string]string{"NCCL_P2P_DISABLE": settings}, Source: "issue.md", Line: 3}
+			for _, more := range []map[string]string{{}, {"NCCL_ALGO": "Ring"}} {
+				maps.Copy(told.Variables, more)
+				p := triedBy(&facts.Facts{Runs: []facts.Run{{Outcome: "failed"}, told}}, Apply{Environment: map[string]string{"NCCL_P2P_DISABLE": "1"}})
+				want := same && len(more) == 0 && (outcome == "failed" || outcome == "hung")
+				expect.That(t, (p.outcome() == Disproven) == want && (p != nil) == want, "%+v: got %+v", told, p)
+			}
+		}
+	}
 }
 
 // timed is an arm that works, with an all-reduce at a rate.

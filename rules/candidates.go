@@ -10,7 +10,8 @@ import (
 const (
 	// maxCandidates bounds the causes that a finding lists: a longer list does not help to decide.
 	maxCandidates = 3
-	// firstRemedies is how many remedies a finding takes of its first candidate; of the others it takes the best.
+	// firstRemedies is how many remedies a finding takes of its first candidate at least, where of the others it takes the
+	// best: of one alone it takes as many as of several together.
 	firstRemedies = 2
 )
 
@@ -48,7 +49,7 @@ func (s *Set) weigh(f *Finding, v *Result, all []Finding) {
 		rule, _ := s.Rule(c.Cause)
 		most := 1
 		if i == 0 {
-			most = firstRemedies
+			most = max(firstRemedies, 1+maxCandidates-len(f.Candidates))
 		}
 		for _, id := range rule.Remedies[:min(len(rule.Remedies), most)] {
 			if !slices.Contains(f.Remedies, id) {

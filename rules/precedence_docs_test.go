@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpudoctor/gpudoctor/checks/message"
 	"github.com/gpudoctor/gpudoctor/fixtures/expect"
+	"github.com/gpudoctor/gpudoctor/rules/data"
 )
 
 const precedenceIntro = `# Which finding is told, and which goes under another
@@ -92,6 +93,9 @@ func TestKindsExist(t *testing.T) {
 	told := map[string]bool{}
 	for _, v := range message.Templates() {
 		told[v.Rule+"/"+v.ID] = true
+	}
+	for _, s := range data.Experiments().Switches {
+		told["control-experiment/"+s.Causes[0]] = true
 	}
 	named := 0
 	exists := func(key string) {

@@ -433,8 +433,6 @@ type Launch struct {
 	Runtime string `json:"runtime,omitempty"`
 	// GPUs counts the GPUs that it gets; -1 is all; nil is not stated.
 	GPUs *int `json:"gpus,omitempty"`
-	// GPUsOfTask counts those that Slurm gives each task, which then sees no others (--gpus-per-task since 21.08, unless --gpu-bind=none; --gpu-bind=single).
-	GPUsOfTask *int `json:"gpus_of_task,omitempty"`
 	// GPUVendor is "nvidia" or "amd", if the request shows it.
 	GPUVendor string `json:"gpu_vendor,omitempty"`
 	// SHMBytes is the requested size of /dev/shm; nil if none was requested.

@@ -14,7 +14,7 @@
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [fix-application, correct-launch, nccl-timeout, open-firewall, other]
-#   explains: [left > app-failure/lost, left > collective-hang/xla, first-twice > env-misconfig/port-taken, not-started > launch-failed/ended, alone > app-failure]
+#   explains: [left > app-failure/lost, first-twice > env-misconfig/port-taken, not-started > launch-failed/ended, alone > app-failure]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:

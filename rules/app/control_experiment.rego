@@ -12,8 +12,8 @@
 #   cause: other
 #   texts_only: true
 #   needs: [[comparisons, job-told], [runs, job-told]]
-#   remedies: [unset-env, nccl-p2p-disable, disable-custom-all-reduce, iommu-pt, disable-acs, update-bios, upgrade-driver, increase-shm, nccl-shm-disable, share-ipc, set-gid-index, fix-mtu-pfc, nccl-ib-disable, bring-port-up, set-ib-hca, set-net-gdr-level, load-nvidia-peermem, nccl-nvls-disable, start-fabric-manager, nccl-cumem-host-disable, nccl-cumem-disable, nccl-mnnvl-disable, start-imex, pass-imex-channel, set-socket-ifname, upgrade-nccl, downgrade-nccl, nccl-algo, nccl-proto, upgrade-rocm, replace-hardware, reset-gpu, open-firewall, fix-ofi-plugin, fix-visible-devices, hsa-env, pass-device-nodes, raise-memlock, enable-rebar, other]
-#   explains: [oom, app-failure, app-mismatch/waited, app-mismatch/behind, app-mismatch/missing, collective-hang, nccl-bug, rccl-bug, failure-area, job-failed]
+#   remedies: [unset-env, nccl-p2p-disable, disable-custom-all-reduce, iommu-pt, iommu-off, disable-acs, update-bios, upgrade-driver, increase-shm, nccl-shm-disable, share-ipc, set-gid-index, fix-mtu-pfc, nccl-ib-disable, bring-port-up, set-ib-hca, set-net-gdr-level, load-nvidia-peermem, nccl-nvls-disable, start-fabric-manager, nccl-cumem-host-disable, nccl-cumem-disable, nccl-mnnvl-disable, start-imex, pass-imex-channel, set-socket-ifname, upgrade-nccl, downgrade-nccl, nccl-algo, nccl-proto, upgrade-rocm, replace-hardware, reset-gpu, open-firewall, fix-ofi-plugin, fix-visible-devices, hsa-env, pass-device-nodes, raise-memlock, enable-rebar, other]
+#   explains: [iommu-translation > p2p-broken-platform/wrong, oom, app-failure, app-mismatch/waited, app-mismatch/behind, app-mismatch/missing, collective-hang, nccl-bug, rccl-bug, failure-area, job-failed]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
@@ -49,7 +49,7 @@ findings contains object.union(
 # What a switch turns off is at fault where a run works only with it off.
 experiments contains {
 	"works": s.off, "fails": s.on, "slow": s.slow,
-	"condition": sprintf("with %s=%s", [s.name, trials.value(s.off, s.name)]), "otherwise": "without it",
+	"condition": sprintf("with %s", [trials.setting(s.off, s.name)]), "otherwise": "without it",
 	"conclusion": sprintf("%s is at fault", [s.row.words]),
 	"causes": [of_library(cause) | some cause in s.row.causes],
 	"remedies": [of_library(remedy) | some remedy in s.row.remedies],
@@ -70,7 +70,7 @@ on_amd if "rccl" in {r.library | some r in input.runs}
 # A variable with which a run fails that works without it.
 experiments contains {
 	"works": h.without, "fails": h["with"], "slow": false,
-	"condition": sprintf("without %s=%s", [h.name, trials.value(h["with"], h.name)]), "otherwise": "with it",
+	"condition": sprintf("without %s", [trials.setting(h["with"], h.name)]), "otherwise": "with it",
 	"conclusion": "unset it",
 	"causes": [h.cause],
 	"remedies": ["unset-env"],

@@ -124,7 +124,7 @@ findings contains {
 	"grade": "topic",
 	"subject": "job",
 	"about": {"words": [t.words | some t in topics]},
-	"severity": {true: "high", false: "low"}[failed],
+	"severity": {true: "high", false: "low"}[logs.failed],
 	"messages": logs.complaints,
 	"evidence": [{"fact": "texts.topics", "value": t.words, "source": sprintf("%s:%d", [t.source, t.line])} | some t in topics],
 	"candidates": [{"cause": t.cause, "for": sprintf("the text speaks of %s", [t.words])} | some t in topics],
@@ -135,10 +135,6 @@ findings contains {
 }
 
 topics := [object.union(t, {"source": text.name}) | some text in input.texts; some t in text.topics; not t.cause in trials.cleared]
-
-default failed := false
-
-failed if logs.failed
 
 # A warning alone may be harmless, but that is rare for NCCL and its plugins.
 default severity := "low"

@@ -9,7 +9,7 @@ import (
 
 // Topics returns the table of what people write about.
 var Topics = reader("topics", func(t *TopicTable) {
-	t.title, t.complains, t.denies = lazy.New(t.Title), lazy.New("(?i)"+t.Complains), lazy.New("(?i)"+t.Denies)
+	t.title, t.sentences, t.complains, t.denies = lazy.New(t.Title), lazy.New(t.Sentences), lazy.New("(?i)"+t.Complains), lazy.New("(?i)"+t.Denies)
 	for _, list := range [][]Topic{t.Topics, t.Symptoms} {
 		for i := range list {
 			list[i].like = lazy.New("(?i)" + list[i].Like)
@@ -19,11 +19,11 @@ var Topics = reader("topics", func(t *TopicTable) {
 
 // TopicTable says by which words a text speaks of a cause, and tells of trouble.
 type TopicTable struct {
-	Person                   []string
-	Title, Complains, Denies string
-	Topics, Symptoms         []Topic
+	Person                              []string
+	Title, Sentences, Complains, Denies string
+	Topics, Symptoms                    []Topic
 
-	title, complains, denies *lazy.Regexp
+	title, sentences, complains, denies *lazy.Regexp
 }
 
 // Topic is a cause, and the words that speak of it.
@@ -44,6 +44,9 @@ func (t *TopicTable) ByPerson(text string) bool {
 
 // Titled reports whether a text begins with a title, as a person gives it one.
 func (t *TopicTable) Titled(text string) bool { return t.title.MatchString(text) }
+
+// Written reports whether a line is of several sentences.
+func (t *TopicTable) Written(line string) bool { return t.sentences.MatchString(line) }
 
 // Complain reports whether a line tells of trouble.
 func (t *TopicTable) Complain(line string) bool {

@@ -124,7 +124,7 @@ findings contains {
 	"id": "ranks-on-one",
 	"subject": host,
 	"about": {"ranks": ranks, "host": host, "device": device, "list": list},
-	"severity": {true: "high", false: "medium"}[count(logs.complaints) > 0],
+	"severity": {true: "high", false: "medium"}[logs.failed],
 	"messages": ms,
 	"params": {"variable": visible.chooser},
 	"remedies": ["fix-visible-devices"],
@@ -226,6 +226,9 @@ unopened contains m if {
 	some m in logs.messages({"nccl-ipc-open-failed", "openmpi-cuda-ipc-failed", "ucx-ipc-open-failed"})
 }
 
+# Cray MPICH runs under Slurm, whose usual binding is one GPU for each task.
+unopened contains m if some m in logs.by_id["cray-gpu-ipc-failed"]
+
 one_visible if visible.alone
 
 one_visible if {
@@ -235,8 +238,13 @@ one_visible if {
 
 one_visible if {
 	some l in logs.launches
-	1 in {object.get(l, "gpus", 0), object.get(l, "gpus_of_task", 0)}
+	l.gpus == 1
 	l.processes > 1
+}
+
+one_visible if {
+	binds := logs.by_id["slurm-binds-gpus"]
+	not "none" in {m.fields.bind | some m in binds}
 }
 
 # An integrated GPU next to cards: a program shows that it took it for one more or, without a list in force, crashed.

@@ -134,6 +134,9 @@ test_a_gpu_of_another_rank if {
 		[log([message("nccl-ipc-open-failed", {"error": "101"}, 3)]), true],
 		[refusal, false],
 		[object.union(refusal, env({"CUDA_VISIBLE_DEVICES": "0"})), true],
+		[log([message("openmpi-cuda-ipc-failed", {"error": "1"}, 3), message("slurm-binds-gpus", {"bind": "map_gpu"}, 1)]), true],
+		[log([message("openmpi-cuda-ipc-failed", {"error": "1"}, 3), message("slurm-binds-gpus", {"bind": ""}, 1), message("slurm-binds-gpus", {"bind": "none"}, 2)]), false],
+		[log([message("cray-gpu-ipc-failed", {"error": "invalid argument"}, 3)]), true],
 		[object.union(launched({"kind": "slurm", "gpus": 1, "processes": 4}), log([message("openmpi-cuda-ipc-failed", {"error": "1"}, 3)])), true],
 		[object.union(launched({"kind": "slurm", "gpus": 4, "processes": 4}), log([message("openmpi-cuda-ipc-failed", {"error": "1"}, 3)])), false],
 	] {

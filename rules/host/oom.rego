@@ -13,7 +13,7 @@
 #   needs: [job-told-if-given, [texts-given, kernel_log.events]]
 #   remedies: [free-memory, fix-application, other]
 #   first_of: [host, killed, ended]
-#   explains: [device > oom/ended]
+#   explains: [device > oom/ended, told > app-failure/signal]
 #   since: "0.2"
 package gpudoctor.rules.oom
 

@@ -32,6 +32,7 @@ holds contains "gpus_expected" if count(visible.chosen) > 0
 
 # A job uses GPUs; the CPUs near a GPU are known; a program set its affinity, as the lines before an error show.
 holds contains "gpu_job" if input.benchmarks[_]
+holds contains "gpu_job" if input.texts[_].gpu
 holds contains "gpu_job" if input.logs.communicators[_]
 
 holds contains "cpus_near_gpu_known" if {

@@ -99,11 +99,18 @@ values contains ["then_tcp", ". NCCL then exits, or falls back to TCP"] if netwo
 
 # UCX may use only transports that cannot move GPU memory.
 holds contains "ucx_tls_without_gpus" if {
-	not startswith(facts.env.UCX_TLS, "^")
-	not regex.match(`cuda|rocm|gdr_copy|\ball\b|gpu|\bze\b`, facts.env.UCX_TLS)
+	some list in ucx_tls
+	not startswith(list, "^")
+	not regex.match(`cuda|rocm|gdr_copy|\ball\b|gpu|\bze\b`, list)
 }
 
-holds contains "ucx_tls_without_gpus" if regex.match(`^\^(?:[\w,]*,)?(?:cuda_ipc|rocm_ipc|cuda|rocm)(?:,|$)`, facts.env.UCX_TLS)
+holds contains "ucx_tls_without_gpus" if {
+	some list in ucx_tls
+	regex.match(`^\^(?:[\w,]*,)?(?:cuda_ipc|rocm_ipc|cuda|rocm)(?:,|$)`, list)
+}
+
+ucx_tls contains facts.env.UCX_TLS
+ucx_tls contains logs.by_id["trtllm-ucx-settings"][_].fields.tls
 
 # A list of kernel modules shows whether that of GPUDirect RDMA is loaded.
 holds contains "infiniband" if rdma.link == "infiniband"

@@ -30,6 +30,10 @@ test_ucx_tls_without_gpus if {
 	}
 }
 
+test_ucx_tls_in_a_log if {
+	holds("ucx_tls_without_gpus", given([{"id": "trtllm-ucx-settings", "fields": {"tls": "tcp"}}]))
+}
+
 test_launcher_lost_host if {
 	every id in ["openmpi-daemon-lost", "mpi-agent-failed"] {
 		holds("launcher_lost_host", given([{"id": id}]))

@@ -58,6 +58,8 @@ who(m) := sprintf("rank %d on %s", [m.rank, m.host]) if {
 # complaints are the messages that say that something is wrong or went wrong, cause_said is true where one says what.
 complaints := {m | some m in input.logs.messages; m.role in {"cause", "category", "consequence"}}
 
+default failed := false
+
 failed if count(complaints) > 0
 cause_said if "cause" in {m.role | some m in input.logs.messages}
 

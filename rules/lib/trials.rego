@@ -20,6 +20,11 @@ pairs[c.kind] contains {"name": object.get(c, "name", ""), "one": input.runs[one
 
 value(run, name) := object.get(object.get(run, "variables", {}), name, "")
 
+# setting is how a run sets a variable; what it is set to is not always told.
+setting(run, name) := name if value(run, name) == "set"
+
+else := sprintf("%s=%s", [name, value(run, name)])
+
 # row is the first of the table that fits a setting: its name, and a value that turns off what it is about.
 row(name, value) := experiments.switches[min(rows)] if {
 	rows := {i |

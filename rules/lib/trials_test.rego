@@ -15,3 +15,8 @@ test_cleared if {
 	trials.cleared == set() with input as tried(run({}, "hung", ""), run(off, "failed", ""))
 	trials.cleared == set() with input as tried(run({}, "ok", ""), run(off, "ok", ""))
 }
+
+test_setting if {
+	trials.setting({"variables": off}, "NCCL_P2P_DISABLE") == "NCCL_P2P_DISABLE=1"
+	trials.setting({"variables": {"UCX_TLS": "set"}}, "UCX_TLS") == "UCX_TLS"
+}

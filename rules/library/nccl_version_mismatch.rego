@@ -13,7 +13,7 @@
 #   severity: critical
 #   confidence: likely
 #   needs: [job-told-if-given, [software, libraries.files], [texts-given, "libraries.files[].version"]]
-#   remedies: [same-nccl-everywhere, upgrade-nccl, unset-env, remove-from-library-path, other]
+#   remedies: [same-nccl-everywhere, upgrade-nccl, unset-env, remove-from-library-path, install-matching-wheels, other]
 #   explains: [app-mismatch/rank-count]
 #   profiles: [training]
 #   since: "0.1"

@@ -14,7 +14,7 @@
 #   severity: high
 #   confidence: likely
 #   needs: [[job-connected, libraries.files]]
-#   remedies: [fix-ofi-plugin, install-ofi-plugin, pass-rdma-devices, unset-env]
+#   remedies: [fix-ofi-plugin, install-ofi-plugin, pass-rdma-devices, unset-env, nccl-cumem-disable]
 #   explains: [collective-hang/between-hosts, failure-area, description > sys-not-mounted]
 #   first_of:
 #     - stated > library-broken > other-provider > tcp

@@ -11,7 +11,7 @@
 #   confidence: likely
 #   needs:
 #     - [gpus.nvswitches, "gpus.devices[].fabric"]
-#   remedies: [start-fabric-manager, match-fabric-manager, reboot-or-reload-driver, reset-all-gpus, reboot, replace-hardware, other]
+#   remedies: [start-fabric-manager, match-fabric-manager, reboot-or-reload-driver, reset-all-gpus, reboot, nccl-nvls-disable, replace-hardware, other]
 #   explains: [p2p-broken-platform, p2p-unsupported-gpu, p2p-slow, nvlink-down, transfer-failed, collective-failed]
 #   since: "0.1"
 #   grades:

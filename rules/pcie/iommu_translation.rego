@@ -51,7 +51,7 @@ import data.gpudoctor.lib.surroundings
 # Domains through which copies arrive are no fault. A NIC needs no GPU to be blocked, so a job that failed makes it likely.
 weight := object.union(peers.weight, {
 	"blocked": ["critical", "likely"],
-	"blocked-nic": {true: ["high", "likely"], false: ["medium", "possible"]}[count(logs.complaints) > 0],
+	"blocked-nic": {true: ["high", "likely"], false: ["medium", "possible"]}[logs.failed],
 })
 
 findings contains {

@@ -169,7 +169,7 @@ shown contains [sprintf("%s does not finish", [b.tool]), benchmarks.evidence(b, 
 # cause: a slow rank looks the same where nothing shows the GPUs busy (vllm issues 5484 and 14025, lightning issue 19425).
 findings contains object.union(told("no-progress", {"signs": {words | some [words, _] in unmoved}}, sort({e | some [_, e] in unmoved; e.fact})), {
 	"messages": {m | some [_, m] in unmoved; m.id},
-	"severity": {true: "high", false: "low"}[count(logs.complaints) > 0],
+	"severity": {true: "high", false: "low"}[logs.failed],
 	"confidence": {true: "likely", false: "possible"}[all_busy],
 	"remedies": array.concat(cures, ["disable-custom-all-reduce" | logs.said("vllm-workers-stuck")]),
 }) if {

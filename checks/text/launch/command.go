@@ -632,18 +632,9 @@ func readNumbers(l *facts.Launch, program string, words []string, parts ...strin
 
 var processesOfMap = lazy.New(`^ppr:\d+:node`)
 
-var gpuBind = lazy.New(`--gpu-bind[= ](none|single:1)\b`)
-
 // readSlurm reads the options of srun, or those of #SBATCH lines, and returns the program.
 func readSlurm(l *facts.Launch, words []string) []string {
-	bind := gpuBind.First(strings.Join(words, " "))
 	numbers, words := readNumbers(l, "srun", words, "gpus", "processes", "tasks", "nodes")
-	switch bind {
-	case "single:1":
-		l.GPUsOfTask = new(1)
-	case "":
-		l.GPUsOfTask = cmp.Or(numbers["gpus of task"], l.GPUsOfTask)
-	}
 	leaveOpen(l, l.Unknown["processes"], "tasks")
 	l.Tasks = l.Processes
 	if cpus := numbers["cpus of task"]; cpus != nil && l.Unknown["processes"] == "" && numbers["exclusive"] == nil { // An exclusive job has all CPUs of the node.

@@ -63,8 +63,9 @@ func (s *Sink) close() {
 }
 
 var (
-	// troubled are words of lines that tell of trouble, where they do not say that there was none (harmless).
-	troubled = lazy.New(`(?i)err(?:or|no)|fail|abort|exception|traceback|fatal|kill|time[d ]*out|refused|unable|can(?:not|'t)|could|\bnot?\b|terminat|dumped|\bfault|closing|lost|died|dead|h[au]ng|stuck|wait|signal|warn|exit\D{0,20}[1-9]|\?$`)
+	// troubled are words of lines that tell of trouble, where they do not say that there was none (harmless), and frames of
+	// a stack.
+	troubled = lazy.New(`(?i)err(?:or|no)|fail|abort|exception|traceback|fatal|kill|time[d ]*out|refused|unable|can(?:not|'t)|could|\bnot?\b|terminat|dumped|\bfault|closing|lost|died|dead|h[au]ng|stuck|wait|signal|warn|exit\D{0,20}[1-9]|\?$|^file "|^#?\d+:? +0x`)
 	// prompted is a shell prompt or, unlike PromptOf, any other line that begins like one: either ends the search.
 	prompted = lazy.New(`^(?:\S+@\S+)?[^\s\d]*[$#>] \w`)
 	// failing is a verdict that another one follows.

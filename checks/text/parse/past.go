@@ -197,7 +197,6 @@ func datesOf(whole string) dates {
 			all.completed = append(all.completed, number)
 		}
 		bare := line[prefixesLen(line):]
-		change = patch.MatchString(bare) || change && (patched.MatchString(line) || patched.MatchString(bare))
 		inner := strings.TrimLeft(bare, "> ") // Without those that are not sure.
 		all.over = all.over || over.MatchString(inner)
 		for range maxPrefixes {
@@ -207,6 +206,8 @@ func datesOf(whole string) dates {
 			}
 			inner, all.over = within, all.over || over.MatchString(within)
 		}
+		begun, goesOn := patch.MatchString(bare) || patch.MatchString(inner), patched.MatchString(bare) || patched.MatchString(inner)
+		change = begun || change && (goesOn || patched.MatchString(line))
 		line = bare
 		field := strings.TrimSpace(inner)
 		if _, prompt := PromptOf(line); prompt || strings.HasPrefix(field, fence) {

@@ -21,7 +21,7 @@ const (
 )
 
 // ofProgram is a line that no person wrote: with a time, a level, a process, a place in a source or a value behind its name.
-var ofProgram = lazy.New(`^\s*(?:\d\d:\d\d|\[|\d{4}-|[A-Z]\d{4} |\S+:\d+:\d+ |[\w.]+(?:Error|Exception)\b|File "|\||[-drwx]{10} )|NCCL (?:INFO|WARN)|[{};]\s*$|\b(?:INFO|DEBUG|WARNING|ERROR)\b|\w\(.*\)\s*$|^\s*\S+ ?= ?\S`)
+var ofProgram = lazy.New(`^\s*(?:\d\d:\d\d|\[|\d{4}-|[A-Z]\d{4} |\S+:\d+:\d+ |[\w.]+(?:Error|Exception)\b|File "|\||[-drwx]{10} )|NCCL (?:INFO|WARN)|[{};]\s*$|(?:^|[^=\w])(?:INFO|DEBUG|WARNING|ERROR)\b|\w\(.*\)\s*$|^\s*\S+ ?= ?\S`)
 
 // gpuNamed are the beginnings of the names of GPUs.
 var gpuNamed = lazy.New(`(?i)\b(?:[ABHLV]\d{2,3}|GB\d{2,3}|GH200|MI\d{3}|[RG]TX|Quadro|Tesla|Radeon|Instinct|R9700|W[67]\d00)`)
@@ -71,18 +71,20 @@ func (s *Sink) topics() {
 
 // counted are the topics of which lines speak, the most often first.
 func counted(topics []data.Topic, lines []string, prose []bool) []facts.Topic {
-	found := make([]facts.Topic, len(topics))
+	found, shown := make([]facts.Topic, len(topics)), make([]int, len(topics))
 	for at, line := range lines {
-		weight := 1
-		if prose[at] {
-			weight = proseWeight
-		}
 		for i := range topics {
 			if words := topics[i].In(line); words != "" {
 				if f := &found[i]; f.Count == 0 {
 					*f = facts.Topic{Cause: topics[i].Cause, Words: escape.Printable(words, maxText), Line: at + 1}
 				}
-				found[i].Count += weight
+				switch {
+				case prose[at]:
+					found[i].Count += proseWeight
+				case shown[i] < 2*proseWeight: // A log says the same many times.
+					shown[i]++
+					found[i].Count++
+				}
 			}
 		}
 	}
@@ -127,13 +129,16 @@ func strip(line string) string {
 	return l.Text
 }
 
-// titleOf is the number of the line that is a text's title; 0 if it has none.
+// titleOf is the number of the line that is a text's title, or its first one where a person wrote that; 0 if it has none.
 func titleOf(whole string) (number int) {
 	for line := range strings.Lines(whole) {
 		number++
 		text := strip(line)
 		if text == "" || strings.HasPrefix(text, fence) || strings.HasPrefix(text, "<") {
 			continue
+		}
+		if isProse(text) && data.Topics().Written(text) {
+			return number
 		}
 		for ok := true; ok; text, ok = StripPrefix(text) {
 			if data.Topics().Titled(text) {

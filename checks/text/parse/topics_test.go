@@ -11,7 +11,8 @@ import (
 
 // speaks are words by which people speak of each topic.
 var speaks = map[string]string{
-	"imex": "an IMEX domain", "mig-mode": "two MIG instances", "nvls-multicast": "NVLS", "fabric-manager": "the fabric manager", "nvlink-down": "an NVLink bridge",
+	"env-misconfig": "expandable_segments",
+	"imex":          "an IMEX domain", "mig-mode": "two MIG instances", "nvls-multicast": "NVLS", "fabric-manager": "the fabric manager", "nvlink-down": "an NVLink bridge",
 	"amd-xgmi": "XGMI", "shm-too-small": "/dev/shm", "ipc-namespace": "two containers", "memlock-limit": "locked memory", "process-limits": "too many open files", "acs-redirect": "ACS",
 	"iommu-translation": "the IOMMU", "bar-too-small": "resizable BAR", "gdr-module-missing": "GPUDirect RDMA", "roce-gid": "the GID index", "roce-mtu-pfc": "PFC and ECN",
 	"ofi-plugin": "libfabric", "ib-port-down": "InfiniBand", "numa-affinity": "NUMA nodes", "gpu-fault": "an Xid", "pcie-link-degraded": "a riser", "pcie-atomics": "PCIe atomics",

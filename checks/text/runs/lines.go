@@ -199,7 +199,7 @@ var (
 	isUnset = lazy.New(`(?i)^[\W_]*(?:is |was )?(?:not set|unset)\b`)
 	// listed and counted are GPUs: "GPUs 0,1", "GPU 0 and 1", "pair 0-1"; "2 GPUs", "4gpu".
 	listed   = lazy.New(`(?i)\b(?:gpus?|devices?|pair)[ #:=]*((?:\d{1,2})(?:\s*(?:,|and|&|\+|<->|->|-|/)\s*(?:gpu ?)?\d{1,2})+)`)
-	counted  = lazy.New(`(?i)\b(\d{1,4})[ -]?gpus?\b`)
+	counted  = lazy.New(`(?i)(?:^|[^\w/])(\d{1,4})[ -]?gpus?\b`)
 	digits   = lazy.New(`\d+`)
 	released = lazy.New(`(?i)\b(?:lib)?(nccl|rccl)(?:-cu\d+)?(?:[ -]|==?)?(?:version )?(?:from )?(?:\d[\d.]+ (?:->|→|to) )?(?:back )?(?:to )?v?(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)\b`)
 )
@@ -243,9 +243,10 @@ func (m *mark) titled(title string) bool {
 			continue
 		case denies.MatchString(title[:at[0]]), value == "" && isUnset.MatchString(title[at[1]:]):
 			m.removed = append(m.removed, name)
-			if value != "" || strings.HasSuffix(name, "_DISABLE") {
-				m.denied = append(m.denied, [2]string{name, cmp.Or(value, "1")})
+			if strings.HasSuffix(name, "_DISABLE") {
+				value = cmp.Or(value, "1")
 			}
+			m.denied = append(m.denied, [2]string{name, cmp.Or(value, somehow)})
 		case at[4] >= 0:
 			set(name, value)
 		case strings.HasSuffix(name, "_DISABLE"): // "with NCCL_P2P_DISABLE"
@@ -295,3 +296,6 @@ const (
 	devicesName = "GPUs"
 	countName   = "count"
 )
+
+// somehow is the value of a variable that is set to what is not said.
+const somehow = "set"

@@ -25,8 +25,6 @@ const (
 	cured = "cured"
 	// opposite is that of one that denies what was said before: "they don't".
 	opposite = "opposite"
-	// themselves stands for the settings of the clause before.
-	themselves = "it"
 	// longestTold is the longest paragraph that is read.
 	longestTold = 1500
 	// leastProse is as many words as a line of a program has rarely.
@@ -41,10 +39,10 @@ var (
 	sentenceEnd = lazy.New(`(?i)[.!](?:\s+|$)|:\s+(?:with(?:out)?|after|when|setting|using)\b`)
 	turn        = lazy.New(`(?i);\s|,? \b(?:before|previously|earlier) (?:it|that|this|the same)\b|,? \b(?:or else|otherwise|by default|before that|but|while|whereas|however|although|though|yet)\b|,\s+(?:and )?(?:with(?:out)?|on|using|after|setting|when)\b|\s[–—-]+\s`)
 	// hedged is a sentence that advises, asks, supposes, tells of others, or says how something is set up.
-	hedged = lazy.New(`(?i)\b(?:containers?|pods?|servers?|services?|nodes?|machines?|hosts?|clusters?|images?|vms?|kernels?|we|they|each|all|everything) (?:\w+ )?(?:runs?|starts?|boots?) (?:with|by|on|in|at|under)\b|\?\s*$|\b(?:may|might|could(?: be| also| have| try|$)|(?:you|one|we) could|should|would (?:be|like|have|it|that|this|love|appreciate|suggest|recommend|expect|surprise|avoid|try|use)|please|todo|tomorrow|will try|going to try|e\.g\.|recommend\w*|suggest\w*|consider|whether|supposed|expect\w*)\b|\b(?:if|when|in case) (?:you|your|there|one)\b|\b(?:if|when|where) (?:p2p|peer access) (?:is |are )?(?:not |un)?(?:available|possible|supported|used|needed)\b|\bas (?:always|usual|ever)\b|^\W*for (?:the |a |full |best )?.*\b(?:use|set|add|pass)\b|\bif (?:it|the|this|that|any|they|nccl)\b|^\W*(?:maybe|perhaps)\b|(?:^|, )try (?:to|with|setting|using|[A-Z-])|` +
+	hedged = lazy.New(`(?i)\b(?:containers?|pods?|servers?|services?|nodes?|machines?|hosts?|clusters?|images?|vms?|kernels?|we|they|each|all|everything) (?:\w+ )?(?:runs?|starts?|boots?) (?:with|by|on|in|at|under)\b|\?\s*$|\b(?:may|might|could(?: be| also| have| try|$)|(?:you|one|we) could|should|would (?:be|like|have|it|that|this|love|appreciate|suggest|recommend|expect|surprise|avoid|try|use)|please|todo|tomorrow|will try|going to try|e\.g\.|recommend\w*|suggest\w*|consider|whether|supposed|expect\w*)\b|\b(?:if|when|in case) (?:you|your|there|one)\b|\b(?:if|when|where) (?:p2p|peer access) (?:is |are )?(?:not |un)?(?:available|possible|supported|used|needed)\b|\bas (?:always|usual|ever)\b|\bfrom (?:the |our )?(?:\w+ )?docs?\b|^\W*for (?:the |a |full |best )?.*\b(?:use|set|add|pass)\b|\bif (?:it|the|this|that|any|they|nccl|[a-z]+_\w+(?:=\S+)? \w+s)\b|^\W*(?:maybe|perhaps)\b|(?:^|, )try (?:to|with|setting|using|[A-Z-])|` +
 		`\b(?:everyone|everybody|people|they|somebody|someone|others|reddit|forums?|internet|(?:my|our|a) (?:co-?worker|colleague|friend|boss|vendor|admin)s?|docs?|documentation|wiki|guides?|threads?) (?:\w+ )?(?:say|claim|report|write|mention|swear|tell|told|think|believe)s?\b`)
 	// ofPrograms and raised are lines that no person wrote, setsForm is one of a script.
-	ofPrograms = lazy.New(`[|{}]| NCCL (?:INFO|WARN) |\[rank ?\d+\]`)
+	ofPrograms = lazy.New(`[|{}]| NCCL (?:INFO|WARN) |\[rank ?\d+\]|\b(?:WARNING|ERROR|FATAL): `)
 	raised     = lazy.New(`\w(?:Error|Exception)\b: `)
 	setsForm   = lazy.New(`^(?:export|ENV|env|-e|-x) `)
 	// commandForm is a command with options.
@@ -55,6 +53,8 @@ var (
 	quotes = lazy.New(`^\W*(?:\w+[ ,]+){4,}.*\w(?:Error|Exception)\b: `)
 	// marks of Markdown, and an apostrophe of print.
 	marks = strings.NewReplacer("**", "", "`", "", "’", "'", "w/o ", "without ", " w/ ", " with ")
+	// aside is the version of what is used all along.
+	aside = lazy.New(`(?i) \([nr]ccl v?\d[^()]*\)`)
 	// setTo says a value in words: "NCCL_P2P_DISABLE set to 1".
 	setTo = lazy.New(`\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)(?:(?:(?: is| was)?(?: (?:set|specified|configured|lowered|raised))? (?:to|as)| ?= ?) ?["'*]*([\w^][\w^,.:-]*)| is (\d+)\b)`)
 	// box is that of a list of what was done.
@@ -77,7 +77,7 @@ var (
 // tell makes runs of what a paragraph says was tried, and reports whether it says anything.
 func (r *recorder) tell(l parse.Line) bool {
 	r.forget(l) // The same with a prefix.
-	text := tries.ReplaceAllString(setTo.ReplaceAllString(strings.TrimSpace(marks.Replace(l.Text)), "$1=$2$3"), "$1 tries")
+	text := tries.ReplaceAllString(setTo.ReplaceAllString(strings.TrimSpace(aside.ReplaceAllString(marks.Replace(l.Text), "")), "$1=$2$3"), "$1 tries")
 	words := len(strings.Fields(text))
 	switch {
 	case len(text) > longestTold, words < 2, ofPrograms.MatchString(text), logLine.MatchString(text), strings.HasSuffix(text, `\`):
@@ -290,7 +290,7 @@ func stronger(one, other string) string {
 // named are the settings that words name, or say are not made: the last ones, where they speak of those.
 func (r *recorder) named(words string) mark {
 	if again.MatchString(words) {
-		return mark{removed: []string{themselves}, denied: r.now.last}
+		return mark{removed: []string{"it"}, denied: r.now.last}
 	}
 	if withIt.MatchString(words) && len(r.now.last) > 0 {
 		return mark{settings: r.now.last}
@@ -306,7 +306,7 @@ func (r *recorder) named(words string) mark {
 func named(words string) (m mark) {
 	m.titled(words)
 	if bare := assigns.FindStringSubmatch(words); !m.any() && bare != nil && env.SteersCommunication(bare[1]) && !strings.Contains(bare[1], "_ERROR_") {
-		m.settings = [][2]string{{bare[1], "set"}} // To what is not said.
+		m.settings = [][2]string{{bare[1], somehow}}
 	}
 	if len(m.settings) > 0 && unmade.MatchString(words) {
 		for _, v := range m.settings {
