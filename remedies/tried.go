@@ -1,6 +1,7 @@
 package remedies
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,15 +39,22 @@ func triedBy(f *facts.Facts, a Apply) *Proof {
 	return nil
 }
 
-// toldOf says that a run with the variables that a remedy sets, and no others, failed, as the texts tell.
-func toldOf(f *facts.Facts, a Apply) *Proof {
-	i := slices.IndexFunc(f.Runs, func(r facts.Run) bool {
-		return len(a.Environment) > 0 && len(a.Unset) == 0 && (r.Outcome == "failed" || r.Outcome == "hung") && maps.EqualFunc(r.Variables, a.Environment, sameValue)
-	})
-	if i < 0 {
+// toldOf says that runs with the variables that a remedy sets, and no others, all failed, as the texts tell.
+func toldOf(f *facts.Facts, a Apply) (proof *Proof) {
+	if len(a.Environment) == 0 || len(a.Unset) > 0 {
 		return nil
 	}
-	return &Proof{Disproven, fmt.Sprintf("a run %s with it as well (%s:%d)", map[string]string{"failed": "fails", "hung": "hangs"}[f.Runs[i].Outcome], f.Runs[i].Source, f.Runs[i].Line)}
+	for _, r := range f.Runs {
+		if !maps.EqualFunc(r.Variables, a.Environment, sameValue) {
+			continue
+		}
+		how := map[string]string{"failed": "fails", "hung": "hangs"}[r.Outcome]
+		if how == "" {
+			return nil
+		}
+		proof = cmp.Or(proof, &Proof{Disproven, fmt.Sprintf("a run %s with it as well (%s:%d)", how, r.Source, r.Line)})
+	}
+	return proof
 }
 
 // armOf is the first arm, and one that did exactly what a remedy does: of several, one that works.

@@ -59,9 +59,12 @@ func TestToldOf(t *testing.T) {
 			told := facts.Run{Outcome: outcome, Variables: map[string]string{"NCCL_P2P_DISABLE": settings}, Source: "issue.md", Line: 3}
 			for _, more := range []map[string]string{{}, {"NCCL_ALGO": "Ring"}} {
 				maps.Copy(told.Variables, more)
-				p := triedBy(&facts.Facts{Runs: []facts.Run{{Outcome: "failed"}, told}}, Apply{Environment: map[string]string{"NCCL_P2P_DISABLE": "1"}})
+				p := triedBy(&facts.Facts{Runs: []facts.Run{{Outcome: "failed"}, told, told}}, Apply{Environment: map[string]string{"NCCL_P2P_DISABLE": "1"}})
 				want := same && len(more) == 0 && (outcome == "failed" || outcome == "hung")
 				expect.That(t, (p.outcome() == Disproven) == want && (p != nil) == want, "%+v: got %+v", told, p)
+				worked := facts.Run{Outcome: "ok", Variables: told.Variables}
+				p = triedBy(&facts.Facts{Runs: []facts.Run{told, worked}}, Apply{Environment: map[string]string{"NCCL_P2P_DISABLE": "1"}})
+				expect.That(t, p == nil, "%+v, and once it worked: got %+v", told, p)
 			}
 		}
 	}

@@ -13,7 +13,7 @@
 #   severity: high
 #   confidence: likely
 #   needs: [links.pairs, pci.devices]
-#   remedies: [disable-acs, iommu-pt, nccl-p2p-disable]
+#   remedies: [disable-acs, iommu-pt, nccl-p2p-disable, other]
 #   explains: [p2p-broken-platform, p2p-slow]
 #   first_of: [failed, slow, implied, unsure, rdma]
 #   since: "0.1"
