@@ -14,7 +14,7 @@
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [fix-application, correct-launch, nccl-timeout, open-firewall, other]
-#   explains: [left > app-failure/lost, first-twice > env-misconfig/port-taken, not-started > launch-failed/ended, alone > app-failure]
+#   explains: [meeting > firewall, meeting > wrong-nic, left > app-failure/lost, first-twice > env-misconfig/port-taken, not-started > launch-failed/ended, alone > app-failure]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
@@ -267,6 +267,21 @@ signs contains {
 	taken := logs.first(logs.by_id["torch-port-in-use"])
 	waits := logs.first(logs.by_id["torch-store-clients-missing"])
 	taken.order < waits.order # A later one may be of the next try.
+}
+
+# Ranks say in texts of their own where they meet, and it is not the same place.
+signs contains {
+	"id": "meeting",
+	"message": sprintf("Ranks are to meet at different places (%s): MASTER_ADDR and MASTER_PORT must be the same for all ranks of a job", [facts.list({m.text | some m in places})]),
+	"confidence": "likely",
+	"messages": (places | {lost}),
+	"remedies": ["correct-launch", "fix-application"],
+} if {
+	lost := logs.first(logs.messages({"torch-store-timed-out", "torch-store-clients-missing", "torch-store-connect-failed"}))
+	some field in ["address", "port"]
+	places := {m | some m in logs.by_id["torch-store-address"]; m.fields[field]}
+	count({m.fields[field] | some m in places}) > 1
+	count({m.source | some m in places}) == count(places)
 }
 
 # Several processes of one launch say that each is the only rank.

@@ -189,3 +189,20 @@ test_silent_for_ranks_that_agree_or_are_of_other_jobs if {
 		count({f | some f in app_mismatch.findings with input as log(messages); f.id == "told"}) == 0
 	}
 }
+
+meets(field, value, source) := {"id": "torch-store-address", "role": "setting", "text": value, "source": source, "line": 1, "order": 1, "fields": {field: value}}
+
+test_ranks_that_meet_at_different_places if {
+	lost := {"id": "torch-store-timed-out", "role": "category", "text": "", "source": "b", "line": 9, "order": 3, "fields": {}}
+	every row in [
+		[[meets("port", "29500", "a"), meets("port", "29501", "b"), lost], true],
+		[[meets("address", "10.0.0.1", "a"), meets("address", "10.0.0.2", "b"), lost], true],
+		[[meets("port", "29500", "a"), meets("port", "29500", "b"), lost], false],
+		[[meets("port", "29500", "a"), meets("port", "29501", "a"), lost], false], # One job after another.
+		[[meets("port", "29500", "a"), meets("address", "10.0.0.1", "b"), lost], false],
+		[[meets("port", "29500", "a"), meets("port", "29501", "b")], false],
+	] {
+		found := {f.id | some f in app_mismatch.findings} & {"meeting"} with input as {"logs": {"messages": row[0]}}
+		found == {id | id := "meeting"; row[1]}
+	}
+}
