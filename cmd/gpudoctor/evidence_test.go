@@ -211,7 +211,11 @@ func placesOf(t *testing.T, f *facts.Facts) map[string][]string {
 						all[place] = append(all[place], path)
 					}
 				}
-				walk(strings.TrimPrefix(path+"."+name, "."), source, part)
+				of := source
+				if text, ok := v["name"].(string); ok && path == "texts" && name == "topics" { // They are those of the text.
+					of = text
+				}
+				walk(strings.TrimPrefix(path+"."+name, "."), of, part)
 			}
 		}
 	}
