@@ -140,7 +140,7 @@ func (r *recorder) prose(l parse.Line) bool {
 		return false
 	case announced != "" && len(named(text).removed) == 0:
 		r.telling(named(text), announced, l)
-	case !command && (outcomeOf(text) != "" || !commandForm.MatchString(text)):
+	case !command && (!commandForm.MatchString(text) || outcomeOf(text) != ""):
 		l.Text = text
 		return r.tell(l)
 	}
