@@ -283,8 +283,8 @@ func (r *Row) match(line string) (fields map[string]string, ok bool) {
 	return fields, true
 }
 
-// people is the program of rows that match what people write.
-const people = "people"
+// People is the program of rows that match what people write.
+const People = "people"
 
 // sentenceEnd is where a sentence ends and another begins.
 var sentenceEnd = lazy.New(`[.!?]["')\x60]*\s+(?:["'(\x60]*\p{Lu}|-\s)`)
@@ -292,7 +292,7 @@ var sentenceEnd = lazy.New(`[.!?]["')\x60]*\s+(?:["'(\x60]*\p{Lu}|-\s)`)
 // Match is as that of a row. What people write is matched sentence by sentence, because what one asks or denies says
 // nothing of the others.
 func (t *Statement) Match(line string) (fields map[string]string, ok bool) {
-	if t.Program != people {
+	if t.Program != People {
 		return t.Row.Match(line)
 	}
 	for from := 0; t.like == nil || t.like.May(line); {

@@ -44,7 +44,8 @@ var packageKinds = sync.OnceValue(func() (kinds []*parse.Kind) {
 			forms = append(forms, packageForm{f.Package, f.Manager, f.Among == "python", among[f.Among], lazy.New(abbreviations.Replace(f.Like))})
 		}
 		k := row.Kind
-		k.Gives, k.Line = []string{"software"}, func(s *parse.Sink, l parse.Line) bool { return takePackage(s, l, forms) }
+		k.Gives, k.Skips = []string{"software"}, parse.OfNCCL
+		k.Line = func(s *parse.Sink, l parse.Line) bool { return takePackage(s, l, forms) }
 		kinds = append(kinds, &k)
 	}
 	return kinds

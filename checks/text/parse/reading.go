@@ -63,6 +63,10 @@ func NewRegistry(families ...func(*Sink) Family) *Registry {
 		}
 		for _, t := range message.Statements() {
 			all = append(all, t.Anchors)
+			skips = append(skips, nil)
+			if t.Program == message.People {
+				skips[len(skips)-1] = OfNCCL
+			}
 		}
 		return &anchorSet{message.NewAnchorSet(append(all, promptSigns, headingSigns, []string{fence})), skips, prose}
 	})
@@ -72,11 +76,14 @@ func NewRegistry(families ...func(*Sink) Family) *Registry {
 // anchorSet finds those who may take a line.
 type anchorSet struct {
 	*message.AnchorSet
-	// skips are the Skips of each kind; other takers have none.
+	// skips are the Skips of each kind, and those of each row.
 	skips []func(line []byte) bool
 	// prose are the kinds that take each line that a person wrote.
 	prose []uint16
 }
+
+// OfNCCL reports whether a line is one of NCCL's log, which no person wrote.
+func OfNCCL(line []byte) bool { return bytes.Contains(line, []byte(" NCCL INFO ")) }
 
 // takersOf appends those to which a line is relevant, which may be one that a person wrote.
 func (a *anchorSet) takersOf(line []byte, personal bool, takers []uint16) []uint16 {

@@ -63,8 +63,14 @@ func Identify(line string) Speaker {
 		s.pid = Number(pidSpeaker.First(line))
 	}
 	s.rank = rankOf(line)
-	if m := timeForm.FindStringSubmatch(line); m != nil {
-		s.time = m[1] + "T" + strings.ReplaceAll(m[2], ",", ".")
+	for i := range max(0, len(line)-3) { // Few lines hold a date, and the form takes longer to say so.
+		if line[i] != '-' || line[i+3] != '-' {
+			continue
+		}
+		if m := timeForm.FindStringSubmatch(line); m != nil {
+			s.time = m[1] + "T" + strings.ReplaceAll(m[2], ",", ".")
+		}
+		break
 	}
 	return s
 }

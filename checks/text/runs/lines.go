@@ -24,7 +24,7 @@ const (
 
 // skips passes over the lines of NCCL's log and long ones: NCCL says in them only that a communicator was made.
 func skips(line []byte) bool {
-	return bytes.Contains(line, []byte(" NCCL INFO ")) && !bytes.Contains(line, []byte(" - Init COMPLETE")) || len(line) > longest
+	return parse.OfNCCL(line) && !bytes.Contains(line, []byte(" - Init COMPLETE")) || len(line) > longest
 }
 
 var (
@@ -95,10 +95,15 @@ func (r *recorder) line(l parse.Line) {
 	if len(l.Text) > maxHeading || strings.Contains(l.Text, "|") { // A row of a table.
 		return
 	}
+	h, heads := headingOf(l.Text)
+	logs := strings.TrimSpace(l.Text) == "" || strings.Contains(l.Text, " NCCL ") || logLine.MatchString(l.Text)
+	if logs && !heads {
+		return
+	}
 	said := saidOf(l.Text)
-	if h, ok := headingOf(l.Text); ok && said == "" && !quotesCommand(l.Text) { // Else it tells of a run (see tell).
+	if heads && said == "" && !quotesCommand(l.Text) { // Else it tells of a run (see tell).
 		note(h)
-	} else if strings.TrimSpace(l.Text) == "" || strings.Contains(l.Text, " NCCL ") || logLine.MatchString(l.Text) {
+	} else if logs {
 		return
 	}
 	if changedForm.MatchString(l.Text) {

@@ -43,7 +43,7 @@ func runsKind(r *recorder) *parse.Kind {
 		Skips: skips,
 		Line: func(_ *parse.Sink, l parse.Line) bool {
 			r.line(l)
-			return r.prose(l)
+			return !strings.Contains(l.Text, " - Init COMPLETE") && r.prose(l)
 		},
 	}
 }
