@@ -294,6 +294,8 @@ var toldByOneLine = map[string][]string{
 	"amd-xgmi": {"amd-smi-json"},
 	// A variable is judged by itself.
 	"env-misconfig": {"nccl-log", "environment", "command-line", "command", "dockerfile", "sbatch", "launch", "arguments"},
+	// A sentence tells of several runs.
+	"control-experiment": {"runs"},
 	// The module is loaded: another uses it.
 	"gdr-module-missing": {"lsmod"},
 	// The state of one port, or the ports that NCCL uses.

@@ -13,7 +13,7 @@
 #   confidence: confirmed
 #   texts_only: true
 #   needs: [job-told]
-#   remedies: [fix-application, correct-launch, nccl-timeout, open-firewall, other]
+#   remedies: [fix-application, correct-launch, nccl-timeout, open-firewall, install-matching-wheels, other]
 #   explains: [meeting > firewall, meeting > wrong-nic, left > app-failure/lost, first-twice > env-misconfig/port-taken, not-started > launch-failed/ended, alone > app-failure]
 #   profiles: [training]
 #   since: "0.1"
@@ -305,7 +305,7 @@ signs contains {
 	"severity": "critical",
 	"confidence": "likely",
 	"messages": ms,
-	"evidence": [{"fact": "launches[].processes", "value": started, "source": logs.at(logs.first(ms))}],
+	"evidence": [{"fact": "launches[].processes", "value": l.processes, "source": logs.at(l)} | some l in logs.launches; l.processes * object.get(l, "nodes", 1) == started],
 	"remedies": ["correct-launch", "fix-application"],
 } if {
 	logs.failed
@@ -317,6 +317,31 @@ signs contains {
 	named := {to_number(m.fields.of) | some m in ms}
 	named == {r | some r in numbers.range(0, started - 1)}
 }
+
+# Each node starts the same ranks.
+signs contains {
+	"id": "started-twice",
+	"message": sprintf("Of %d ranks, %d announce themselves, each %d times, and the others do not: each node or task starts the same ones. Under Slurm, --ntasks-per-node must be the number of ranks on a node, and each needs a rank of its own (--node_rank, SLURM_PROCID)", [world, count(ms), times]),
+	"severity": {true: "critical", false: "medium"}[told_of],
+	"confidence": "likely",
+	"messages": ms,
+	"remedies": ["correct-launch", "fix-application"],
+} if {
+	ms := logs.by_id["rank-of-world"]
+	count(ms) > 1
+	some times in {m.count | some m in ms}
+	every m in ms {
+		m.count == times
+		to_number(m.fields.world) == times * count(ms)
+	}
+	times > 1
+	world := times * count(ms)
+}
+
+default told_of := false
+
+told_of if logs.failed
+told_of if count(input.texts[_].topics) > 0
 
 # Ranks that meet at one address, each with a log of its own, were told different numbers of ranks.
 signs contains {
@@ -339,6 +364,7 @@ signs contains {
 signs contains {
 	"message": sprintf("%d processes of %s call themselves rank 0: each runs the test separately, on the same first GPUs, and nothing is measured between them. The program was built without MPI (make clean; make MPI=1), or its MPI does not match the launcher (mpirun of another installation, srun without the right --mpi)", [b.jobs, b.tool]),
 	"confidence": "confirmed",
+	"remedies": ["correct-launch", "install-matching-wheels"],
 	"evidence": [{"fact": "benchmarks[].jobs", "value": b.jobs, "source": logs.at(b)}],
 } if {
 	some b in input.benchmarks

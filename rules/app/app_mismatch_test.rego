@@ -92,7 +92,7 @@ test_fires if {
 		[object.union({"launches": [{"processes": 4}]}, log([object.union(message("rank-alone", {}), {"count": 4})])), ["high", "likely", "correct-launch"], "4 of them say"],
 		[itself({"host": "a"}), ["high", "likely", "fix-application"], "an earlier run"],
 		[twice(1, 2), ["high", "likely", "correct-launch"], "Two processes are rank 0"],
-		[{"benchmarks": [table]}, ["high", "confirmed", "fix-application"], "6 processes of nccl-tests call themselves rank 0"],
+		[{"benchmarks": [table]}, ["high", "confirmed", "correct-launch"], "6 processes of nccl-tests call themselves rank 0"],
 		[
 			progress([stopped(0, 7, "ALLREDUCE"), stopped(1, 9, "BROADCAST")], gave_up_early),
 			["high", "likely", "fix-application"], "rank 0 waits in ALLREDUCE number 7 and rank 1 in BROADCAST number 9",
@@ -204,5 +204,28 @@ test_ranks_that_meet_at_different_places if {
 	] {
 		found := {f.id | some f in app_mismatch.findings} & {"meeting"} with input as {"logs": {"messages": row[0]}}
 		found == {id | id := "meeting"; row[1]}
+	}
+}
+
+# began is a rank that says so a number of times.
+began(rank, world, times) := object.union(of_world(rank, world, "a"), {"count": times, "source": "a.log"})
+
+test_ranks_that_start_twice if {
+	every row in [
+		[[began(0, 4, 2), began(1, 4, 2)], true],
+		[[began(0, 4, 1), began(1, 4, 1)], false], # A part of the log.
+		[[began(0, 2, 2), began(1, 2, 2)], false], # All of them, in two runs.
+		[[began(0, 4, 2), began(1, 4, 1), began(2, 4, 1)], false],
+		[[began(0, 2, 2)], false], # The log of rank 0, of two runs.
+	] {
+		found := {f.id | some f in app_mismatch.findings} & {"started-twice"} with input as log(row[0])
+		found == {id | id := "started-twice"; row[1]}
+	}
+}
+
+test_how_grave_ranks_that_start_twice_are if {
+	twice := log([object.union(began(r, 4, 2), {"role": "setting"}) | some r in [0, 1]])
+	every row in [[{}, "medium"], [{"texts": [{"name": "a", "topics": [{"cause": "wrong-nic", "words": "two nodes"}]}]}, "critical"]] {
+		{f.severity | some f in app_mismatch.findings} == {row[1]} with input as object.union(twice, row[0])
 	}
 }

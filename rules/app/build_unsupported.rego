@@ -68,6 +68,11 @@ findings contains {
 copies contains m if some m in logs.by_id["openmpi-crash-in-pack"]
 
 copies contains m if {
+	some m in logs.by_id["openmpi-built-without-gpu"]
+	"process_crashed" in conditions_gpu.holds
+}
+
+copies contains m if {
 	some m in logs.by_id["stack-in-mpi-shared-memory"]
 	regex.match(`(?:^|\] )\[ *[0-3]\]|^ *[0-4] `, m.text)
 	not "pid_twice" in conditions_gpu.holds

@@ -58,6 +58,10 @@ test_fires_where_the_processor_copies_gpu_memory if {
 	}
 	on_gpus := {"texts": [{"name": "issue.md", "gpu": "GeForce GTX 1080"}], "logs": {"messages": [said("openmpi-cma-short", "Read -1, expected 65536, errno = 14")]}}
 	{f.id | some f in build_unsupported.findings} == {"pack"} with input as on_gpus
+	built := said("openmpi-built-without-gpu", "mpi_built_with_cuda_support:value:false")
+	every others, found in {set(): set(), {said("process-segmentation-fault", "Caught signal 11")}: {"pack"}} {
+		{f.id | some f in build_unsupported.findings} == found with input as {"logs": {"messages": [m | some m in ({built} | others)]}}
+	}
 }
 
 test_fires_where_ucx_has_no_gpu_support if {

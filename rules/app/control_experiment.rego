@@ -13,7 +13,7 @@
 #   texts_only: true
 #   needs: [[comparisons, job-told], [runs, job-told]]
 #   remedies: [unset-env, nccl-p2p-disable, disable-custom-all-reduce, iommu-pt, iommu-off, disable-acs, update-bios, upgrade-driver, increase-shm, nccl-shm-disable, share-ipc, set-gid-index, fix-mtu-pfc, nccl-ib-disable, bring-port-up, set-ib-hca, set-net-gdr-level, load-nvidia-peermem, nccl-nvls-disable, start-fabric-manager, nccl-cumem-host-disable, nccl-cumem-disable, nccl-mnnvl-disable, start-imex, pass-imex-channel, set-socket-ifname, upgrade-nccl, downgrade-nccl, nccl-algo, nccl-proto, upgrade-rocm, replace-hardware, reset-gpu, open-firewall, fix-ofi-plugin, fix-visible-devices, hsa-env, pass-device-nodes, raise-memlock, enable-rebar, other]
-#   explains: [iommu-translation > p2p-broken-platform/wrong, oom, app-failure, app-mismatch/waited, app-mismatch/behind, app-mismatch/missing, collective-hang, nccl-bug, rccl-bug, failure-area, job-failed]
+#   explains: [iommu-translation > p2p-broken-platform/wrong, oom, app-failure, app-mismatch/waited, app-mismatch/behind, app-mismatch/missing, collective-hang, nccl-bug, rccl-bug, gdr-module-missing/unsaid, failure-area, job-failed]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:

@@ -22,7 +22,7 @@ var keysOf = map[string][2]string{
 	"areas":         {"sources areas words files hangs decides", "name words causes variables libraries like of area library files between usual kinds"},
 	"codes":         {"sources errno completions nccl", "number name words means areas causes"},
 	"driver_errors": {"sources classes codes nvml", "name words causes remedies code runtime class untried judged_by in_gpu"},
-	"experiments":   {"sources switches outcomes wrong things words options ignored devices hangs starts faster", "names off words causes remedies source when reverse includes like name value flag is thing on"},
+	"experiments":   {"sources switches outcomes wrong things words options ignored devices hangs starts faster places tools", "names off words causes remedies source when reverse includes like name value flag is thing on"},
 	"fleet":         {"traits own", "name fact severity why remedies source like_hardware counted expected confidence"},
 	"gpu_models": {
 		"sources models amd_instinct amd_integrated nvidia accepted_lanes",

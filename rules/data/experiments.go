@@ -32,6 +32,7 @@ type ExperimentTable struct {
 	Wrong                           SwitchWord
 	Options                         []SwitchOption
 	Ignored, Devices, Hangs, Starts []string
+	Places, Tools                   []string
 
 	outcomes *lazy.Regexp
 }

@@ -17,7 +17,7 @@
 #   confidence: likely
 #   areas: [gpus, environment]
 #   needs: [env.variables, container.inside, libraries.files, [gpus.devices, container.device_nodes]]
-#   explains: [app-mismatch/missing, build-unsupported/no-kernels, gpu-of-another > ipc-namespace/unopened, gpu-of-another > ipc-namespace/memory-of-another, ranks-on-one > oom]
+#   explains: [app-mismatch/missing, build-unsupported/no-kernels, gpu-of-another > ipc-namespace/unopened, gpu-of-another > ipc-namespace/memory-of-another, ranks-on-one > oom, same-gpu > env-misconfig/port-taken]
 #   remedies: [fix-visible-devices, share-ipc, correct-launch, unset-env, fix-application, pass-device-nodes, set-driver-capabilities, nccl-p2p-disable]
 #   first_of: [list-ends, said, no-gpu]
 #   profiles: [training]
@@ -57,6 +57,8 @@
 #       text: >-
 #         A rank cannot open the memory of another's GPU ({said}), which its process does not see, as when each task or
 #         container gets only one (--gpus-per-task, --gpu-bind). Let the ranks of a machine see all of its GPUs
+#     too-many: >-
+#       The job starts {ranks} ranks on a machine, and the text says that it has {told} GPUs: start one rank for each
 #     integrated: >-
 #       Programs use the integrated GPU[ ({integrated:comma})] as well as the cards unless *_VISIBLE_DEVICES excludes it: it
 #       is slow, and ROCm's libraries do not support it, so programs may crash on it. Set HIP_VISIBLE_DEVICES to the
@@ -245,6 +247,24 @@ one_visible if {
 one_visible if {
 	binds := logs.by_id["slurm-binds-gpus"]
 	not "none" in {m.fields.bind | some m in binds}
+}
+
+# More ranks than somebody says that the machine has GPUs.
+findings contains {
+	"id": "told",
+	"subject": "GPUs",
+	"grade": "too-many",
+	"about": {"ranks": l.processes, "told": told.fields.gpus},
+	"severity": {true: "critical", false: "medium"}[logs.failed],
+	"messages": {told},
+	"evidence": [{"fact": "launches[].processes", "value": l.processes, "source": logs.at(l)}],
+	"remedies": ["correct-launch", "fix-visible-devices"],
+} if {
+	some l in logs.launches
+	l.kind == "torchrun"
+	some told in logs.by_id["prose-gpus"]
+	told.source == l.source
+	l.processes > max({to_number(m.fields.gpus) | some m in logs.by_id["prose-gpus"]})
 }
 
 # An integrated GPU next to cards: a program shows that it took it for one more or, without a list in force, crashed.

@@ -148,6 +148,13 @@ test_launches if {
 	grades(object.union(log([message("torch-no-driver", {}, 2)]), launched({"kind": "slurm", "image": "ubuntu.sqsh", "gpus": 2}))) == {"no-driver"}
 }
 
+test_more_ranks_than_gpus_told if {
+	ranks := launched({"kind": "torchrun", "processes": 8, "source": "a.log"})
+	every n, found in {"4": {"told"}, "8": set()} {
+		{f.id | some f in gpu_visibility.findings} == found with input as object.union(ranks, log([message("prose-gpus", {"gpus": n}, 1)]))
+	}
+}
+
 test_unresolvable if {
 	visible_devices.chooser == "CUDA_VISIBLE_DEVICES" with input as {}
 }

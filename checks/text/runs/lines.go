@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gpudoctor/gpudoctor/checks/env"
 	"github.com/gpudoctor/gpudoctor/checks/lazy"
 	"github.com/gpudoctor/gpudoctor/checks/text/launch"
 	"github.com/gpudoctor/gpudoctor/checks/text/parse"
@@ -244,7 +243,7 @@ func (m *mark) titled(title string) bool {
 			value = strings.Trim(title[at[4]:at[5]], `"'.`)
 		}
 		switch {
-		case !env.SteersCommunication(name):
+		case !steers(name):
 			continue
 		case denies.MatchString(title[:at[0]]), value == "" && isUnset.MatchString(title[at[1]:]):
 			m.removed = append(m.removed, name)

@@ -55,6 +55,8 @@ type run struct {
 	plain bool
 	// presumed is true if a text does not say the outcome in words that are known here.
 	presumed bool
+	// when is true if a text says that it fails when a variable is set: without it, it works.
+	when bool
 	// base is true of the run without settings to which what a text tells is compared.
 	base bool
 }
@@ -244,8 +246,8 @@ func (r *run) set(name, value string) {
 		r.GPUs = count(value)
 	case name == "nccl" || name == "rccl":
 		r.Library, r.Version = name, value
-	case slices.Contains(data.Experiments().Ignored, name):
-	case env.SteersCommunication(name) || name == strings.ToLower(name):
+	case slices.Contains(data.Experiments().Ignored, name), r.By != "text" && slices.Contains(data.Experiments().Places, name):
+	case steers(name) || name == strings.ToLower(name):
 		if len(r.Variables) < maxRuns {
 			r.Variables[name] = value
 		}

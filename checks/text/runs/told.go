@@ -39,7 +39,7 @@ var (
 	sentenceEnd = lazy.New(`(?i)[.!](?:\s+|$)|:\s+(?:with(?:out)?|after|when|setting|using)\b`)
 	turn        = lazy.New(`(?i);\s|,? \b(?:before|previously|earlier) (?:it|that|this|the same)\b|,? \b(?:or else|otherwise|by default|before that|but|while|whereas|however|although|though|yet)\b|,\s+(?:and )?(?:with(?:out)?|on|using|after|setting|when)\b|\s[–—-]+\s`)
 	// hedged is a sentence that advises, asks, supposes, tells of others, or says how something is set up.
-	hedged = lazy.New(`(?i)\b(?:containers?|pods?|servers?|services?|nodes?|machines?|hosts?|clusters?|images?|vms?|kernels?|we|they|each|all|everything) (?:\w+ )?(?:runs?|starts?|boots?) (?:with|by|on|in|at|under)\b|\?\s*$|\b(?:may|might|could(?: be| also| have| try|$)|(?:you|one|we) could|should|would (?:be|like|have|it|that|this|love|appreciate|suggest|recommend|expect|surprise|avoid|try|use)|please|todo|tomorrow|will try|going to try|e\.g\.|recommend\w*|suggest\w*|consider|whether|supposed|expect\w*)\b|\b(?:if|when|in case) (?:you|your|there|one)\b|\b(?:if|when|where) (?:p2p|peer access) (?:is |are )?(?:not |un)?(?:available|possible|supported|used|needed)\b|\bas (?:always|usual|ever)\b|\bfrom (?:the |our )?(?:\w+ )?docs?\b|^\W*for (?:the |a |full |best )?.*\b(?:use|set|add|pass)\b|\bif (?:it|the|this|that|any|they|nccl|[a-z]+_\w+(?:=\S+)? \w+s)\b|^\W*(?:maybe|perhaps)\b|(?:^|, )try (?:to|with|setting|using|[A-Z-])|` +
+	hedged = lazy.New(`(?i)\b(?:containers?|pods?|servers?|services?|nodes?|machines?|hosts?|clusters?|images?|vms?|kernels?|we|they|each|all|everything) (?:\w+ )?(?:runs?|starts?|boots?) (?:with|by|on|in|at|under)\b|\?\s*$|\b(?:may|might|could(?: be| also| have| try|$)|(?:you|one|we) could|should|would (?:be|like|have|it|that|this|love|appreciate|suggest|recommend|expect|surprise|avoid|try|use)|can (?:lead|result|cause)|please|todo|tomorrow|will try|going to try|e\.g\.|recommend\w*|suggest\w*|consider|whether|supposed|expect\w*)\b|\b(?:if|when|in case) (?:you|your|there|one)\b|\b(?:if|when|where) (?:p2p|peer access) (?:is |are )?(?:not |un)?(?:available|possible|supported|used|needed)\b|\bas (?:always|usual|ever)\b|\bfrom (?:the |our )?(?:\w+ )?docs?\b|^\W*for (?:the |a |full |best )?.*\b(?:use|set|add|pass)\b|\bif (?:it|the|this|that|any|they|nccl|[a-z]+_\w+(?:=\S+)? (?:(?:help|work|fix|solv|mak|matter|chang)\w*|does))\b|^\W*(?:maybe|perhaps)\b|(?:^|, )try (?:to|with|setting|using|[A-Z-])|` +
 		`\b(?:everyone|everybody|people|they|somebody|someone|others|reddit|forums?|internet|(?:my|our|a) (?:co-?worker|colleague|friend|boss|vendor|admin)s?|docs?|documentation|wiki|guides?|threads?) (?:\w+ )?(?:say|claim|report|write|mention|swear|tell|told|think|believe)s?\b`)
 	// ofPrograms and raised are lines that no person wrote, setsForm is one of a script.
 	ofPrograms = lazy.New(`[|{}]| NCCL (?:INFO|WARN) |\[rank ?\d+\]|\b(?:WARNING|ERROR|FATAL): `)
@@ -63,9 +63,12 @@ var (
 	tries = lazy.New(`(?i)\b(\d+|of the|these|those|more|both|all|several) runs\b`)
 	// unmade are words by which a sentence says that settings are not made, and again those that speak of the ones before.
 	unmade = lazy.New(`(?i)\bunless\b|\b(?:without|minus|remov(?:e|ed|ing)|dropp(?:ed|ing))\s+(?:(?:i|we|you|the|using|setting|passing|put|export|set|add|use|pass) ){0,3}\W*(?:--?\w|gpus? \d|[nr]ccl )`)
-	again  = lazy.New(`(?i)\b(?:without|unless|minus|clear(?:ed|ing)?|leav(?:e|ing)|left|not setting|remov(?:e|ed|es|ing)|revert(?:ed|ing)?|unset(?:ting)?|drop(?:ped|ping)?|strip(?:ped|ping)?|t(?:ake|ook|aking)|delet(?:e|ed|ing)|comment(?:ed|ing)?(?: out)?|let)(?: removing)? (?:it|this|that|them|both|the (?:same|two|first line|flag|variable|setting|option|line|env\w*))\b|\botherwise\b|\bor else\b|\bbefore that\b|\bbefore,? (?:it|they)\b|\bwith (?:the )?default(?: value| setting)?s?\b|\bby default\b|^\W*(?:before|earlier|previously)(?:,| (?:it|they|the same)\b)|\b(?:it|this|that|variable|setting|option|flag)(?: is| was|'s)? (?:not set|unset|off|gone|away)\b|^\W*(?:(?:when )?not set|unset|off again)\b`)
+	again  = lazy.New(`(?i)\b(?:without|unless|minus|clear(?:ed|ing)?|leav(?:e|ing)|left|not setting|remov(?:e|ed|es|ing)|revert(?:ed|ing)?|unset(?:ting)?|drop(?:ped|ping)?|strip(?:ped|ping)?|t(?:ake|ook|aking)|delet(?:e|ed|ing)|comment(?:ed|ing)?(?: out)?|let)(?: removing)? (?:it|this|that|them|both|the (?:same|two|first line|flag|variable|setting|option|line|env(?:ironment|s|_?var\w*)?\b))\b|\botherwise\b|\bor else\b|\bbefore that\b|\bbefore,? (?:it|they)\b|\bwith (?:the )?default(?: value| setting)?s?\b|\bby default\b|^\W*(?:before|earlier|previously)(?:,| (?:it|they|the same)\b)|\b(?:it|this|that|variable|setting|option|flag)(?: is| was|'s)? (?:not set|unset|off|gone|away)\b|^\W*(?:(?:when )?not set|unset|off again)\b`)
 	// withIt speaks of the settings before as made.
 	withIt = lazy.New(`(?i)\bwith (?:it|this|that|them|both)\b|\bonce set\b|\bin (?:which|that) case\b`)
+	// conditional says that something happens when a variable is set, and concedes that the variable is not why.
+	conditional = lazy.New(`\b(?:[Ii]f|[Ww]hen(?:ever)?|[Oo]nce|as soon as|only with)\s+(?:[\w.']+\s+){0,5}\W*[A-Z][A-Z0-9]*_[A-Z0-9_]+`)
+	concedes    = lazy.New(`(?i)\b(?:even|still|also|regardless|no matter)\b`)
 	// after begins a sentence whose outcome is presumed to be good where no other is said: who tells of trouble tells what helped.
 	after = lazy.New(`(?i)^\W*(?:now |but |and |so |then )?(?:after|once|since|with|when|by|as soon as|using|setting|adding|restrict\w+|disabl\w+|turn\w+|switch\w+|export\w+|forc\w+|kick\w+|limit\w+)\b|(?:->|→|⇒|=>)|\bnow\b`)
 	// tried are words of a sentence that tells of a setting which the next sentence says the outcome of, and follows begins
@@ -235,6 +238,9 @@ func (r *recorder) clauses(part string, before mark, l parse.Line) mark {
 		}
 		r.now.ended = cmp.Or(end, r.now.ended)
 		r.telling(m, cmp.Or(map[string]string{cured: good}[end], end), l)
+		if (end == failed || end == hung) && len(m.settings) == 1 && conditional.MatchString(part) && !concedes.MatchString(part) {
+			r.told[len(r.told)-1].when = true
+		}
 		if m.any() && (end == cured || end == unchanged) { // So there was a failure.
 			r.tells(nil, failed, true, l)
 		}
@@ -305,7 +311,7 @@ func (r *recorder) named(words string) mark {
 // named are the settings that words name, or say are not made.
 func named(words string) (m mark) {
 	m.titled(words)
-	if bare := assigns.FindStringSubmatch(words); !m.any() && bare != nil && env.SteersCommunication(bare[1]) && !strings.Contains(bare[1], "_ERROR_") {
+	if bare := assigns.FindStringSubmatch(words); !m.any() && bare != nil && steers(bare[1]) {
 		m.settings = [][2]string{{bare[1], somehow}}
 	}
 	if len(m.settings) > 0 && unmade.MatchString(words) {
@@ -316,6 +322,15 @@ func named(words string) (m mark) {
 	}
 	return m
 }
+
+// steers reports whether a variable is one of those that people set to see what it changes, and no status.
+func steers(name string) bool {
+	of := func(tool string) bool { return strings.HasPrefix(name, tool) }
+	return (env.SteersCommunication(name) || slices.ContainsFunc(data.Experiments().Tools, of)) && !status.MatchString(name)
+}
+
+// status is a name that a program has for how something ended.
+var status = lazy.New(`_(?:ERROR|STATUS|CHECK|FAIL|FAILED|SUCCESS|INVALID)(?:_|$)`)
 
 // any reports whether a mark is about a setting.
 func (m mark) any() bool { return len(m.settings)+len(m.removed) > 0 }
@@ -371,6 +386,12 @@ func (r *recorder) tellings(f *facts.Facts, others []*run) (all []*run) {
 		told := about[source]
 		if slices.ContainsFunc(told, func(t *run) bool { return !t.presumed && t.names() }) {
 			told = slices.DeleteFunc(told, func(t *run) bool { return t.presumed })
+		}
+		if i := slices.IndexFunc(told, func(t *run) bool { return t.when }); i >= 0 && !slices.ContainsFunc(told, func(t *run) bool { return t.Outcome == good || t.Outcome == unchanged }) {
+			works := *told[i]
+			works.Outcome, works.Variables, works.base = good, map[string]string{}, true
+			all = append(all, told[i], &works)
+			continue
 		}
 		base := failureIn(told, f.Logs, source)
 		if base == nil || !slices.ContainsFunc(told, func(t *run) bool { return !t.plain && t.names() }) {
