@@ -14,7 +14,7 @@
 #   texts_only: true
 #   needs: [job-told]
 #   remedies: [fix-application, correct-launch, nccl-timeout, open-firewall, install-matching-wheels, other]
-#   explains: [meeting > firewall, meeting > wrong-nic, left > app-failure/lost, first-twice > env-misconfig/port-taken, not-started > launch-failed/ended, alone > app-failure]
+#   explains: [meeting > firewall, meeting > wrong-nic, left > app-failure/lost, first-twice > env-misconfig/port-taken, launchers > env-misconfig/port-taken, not-started > launch-failed/ended, alone > app-failure]
 #   profiles: [training]
 #   since: "0.1"
 #   grades:
@@ -267,6 +267,21 @@ signs contains {
 	taken := logs.first(logs.by_id["torch-port-in-use"])
 	waits := logs.first(logs.by_id["torch-store-clients-missing"])
 	taken.order < waits.order # A later one may be of the next try.
+}
+
+# Slurm starts a launcher for each task of a node, and each of them listens on the same port.
+signs contains {
+	"id": "launchers",
+	"message": sprintf("The job has %d tasks on each node (--ntasks-per-node), and what each task starts listens on the same rendezvous port. Where a launcher starts the ranks, one task for each node is right (--ntasks-per-node=1); else only rank 0 may listen, and RANK must be SLURM_PROCID", [l.tasks]),
+	"confidence": "likely",
+	"messages": {taken},
+	"evidence": [{"fact": "launches[].tasks", "value": l.tasks, "source": logs.at(l)}],
+	"remedies": ["correct-launch", "fix-application"],
+} if {
+	taken := logs.first(logs.by_id["torch-port-in-use"])
+	some l in logs.launches
+	l.source == taken.source
+	l.tasks > 1
 }
 
 # Ranks say in texts of their own where they meet, and it is not the same place.

@@ -92,6 +92,10 @@ test_fires if {
 		[object.union({"launches": [{"processes": 4}]}, log([object.union(message("rank-alone", {}), {"count": 4})])), ["high", "likely", "correct-launch"], "4 of them say"],
 		[itself({"host": "a"}), ["high", "likely", "fix-application"], "an earlier run"],
 		[twice(1, 2), ["high", "likely", "correct-launch"], "Two processes are rank 0"],
+		[
+			object.union({"launches": [{"tasks": 8, "source": "a.log", "line": 1}]}, log([message("torch-port-in-use", {})])),
+			["high", "likely", "correct-launch"], "The job has 8 tasks on each node",
+		],
 		[{"benchmarks": [table]}, ["high", "confirmed", "correct-launch"], "6 processes of nccl-tests call themselves rank 0"],
 		[
 			progress([stopped(0, 7, "ALLREDUCE"), stopped(1, 9, "BROADCAST")], gave_up_early),

@@ -13,6 +13,7 @@ import data.tables.thresholds
 
 holds contains "guest" if facts.is_guest == true
 holds contains "texts_given" if count(input.texts) > 0
+holds contains "gpu_pairs_known" if count(facts.pairs) > 0
 holds contains "launch_described" if count(logs.launches) > 0
 holds contains "process_crashed" if count(logs.messages({"process-segmentation-fault", "heap-corrupted"})) > 0
 holds contains "process_crashed" if input.logs.deaths[_].class in {"SIGSEGV", "SIGFPE", "SIGILL"}

@@ -30,7 +30,7 @@ test_findings if {
 		[[said("rdma-retry-exceeded", {"program": "rdma", "fields": {"link": "RoCE"}})], "possible"],
 		# ENODEV: the GID's interface is not in this network namespace.
 		[[said("nccl-ib-modify-qp-unreachable", {"fields": {"error": "No such device"}}), port({})], "likely"],
-		[[said("rdma-modify-qp-failed", {})], "possible"], # perftest says no reason.
+		[[said("rdma-modify-qp-failed", {"text": "Failed to modify QP 7 to RTR"})], "possible"], # perftest says no reason.
 	] {
 		some f in roce_gid.findings with input as object.union_n(row[0])
 		f.confidence == row[1]

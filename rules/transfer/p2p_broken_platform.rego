@@ -13,7 +13,7 @@
 #   symptom: true
 #   needs: [transfers-tried]
 #   remedies: [nccl-p2p-disable, iommu-pt, iommu-off, disable-acs, unset-env, update-bios, upgrade-driver, reset-gpu, reboot-or-reload-driver, nccl-cumem-disable, replace-hardware, disable-custom-all-reduce]
-#   explains: [transfer-failed, control-experiment/p2p-broken-platform, collective-hang/on-one-host, collective-failed/p2p, collective-slow, failure-area]
+#   explains: [size > oom, transfer-failed, control-experiment/p2p-broken-platform, collective-hang/on-one-host, collective-failed/p2p, collective-slow, failure-area]
 #   first_of: [failing, wrong, sign, no-progress]
 #   profiles: [training]
 #   since: "0.1"

@@ -85,7 +85,7 @@ var fileRow = lazy.New(`^\s*[-bcdlps][-rwxsStT]{9}[.+@]? `)
 var (
 	bygone  = lazy.New(`\b(?:[Bb]ack then|[Aa]t that time|[Ii]n the past|[Ii]n those days|[Pp]reviously|[Ff]ormerly|Before(?: this(?: change| PR| patch)?| that)?,|(?:I|[Ww]e|[Ii]t|[Tt]h(?:is|at|ey)|which) used to|[Oo]ld logs?)\b`)
 	present = lazy.New(`(?i)\b(?:works?|worked|fine|ok|now|today|currently|since|still|again)\b`)
-	gone    = lazy.New(`\b(?:[Nn]o longer|[Nn]o (?:reports?|signs?) of|[Nn]ot (?:come|seen?|happen|occur)\w*(?: \w+)? (?:up )?(?:again|any[ -]?more|since))\b`)
+	gone    = lazy.New(`\b(?:[Nn]o longer (?:\w+ )?(?:see|seen|get|hang|fail|crash|happen|occur|appear|reproduc|print|report|show|raise|throw|abort|die|break|an? |there|present|broken|affected|the case|come)\w*|[Nn]o (?:reports?|signs?) of|[Nn]ot (?:come|seen?|happen|occur)\w*(?: \w+)? (?:up )?(?:again|any[ -]?more|since))\b`)
 )
 
 // meant is how a line, be it of a program, says that the trouble that it tells is made: by a test, or on purpose; or

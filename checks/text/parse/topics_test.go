@@ -19,7 +19,7 @@ var speaks = map[string]string{
 	"build-unsupported": "compute capability 12.0", "driver-library-mismatch": "NVML", "driver-not-loaded": "modprobe", "cuda-driver-too-old": "an insufficient driver",
 	"wrong-nic": "the network interface", "firewall": "iptables", "gpu-visibility": "CUDA_VISIBLE_DEVICES", "container-caps": "seccomp", "sys-not-mounted": "sysfs", "hsa-config": "XNACK",
 	"oom": "memory, out of memory,", "rccl-bug": "RCCL", "nccl-bug": "a regression", "p2p-unsupported-gpu": "canAccessPeer, which is 0", "p2p-broken-platform": "P2P copies",
-	"app-mismatch": "the last batch",
+	"app-mismatch": "the last batch", "gdr-topology": "the topology of the VM",
 }
 
 // withoutKinds reads texts of which nothing but the topics is looked for.

@@ -205,7 +205,7 @@ var (
 	listed   = lazy.New(`(?i)\b(?:gpus?|devices?|pair)[ #:=]*((?:\d{1,2})(?:\s*(?:,|and|&|\+|<->|->|-|/)\s*(?:gpu ?)?\d{1,2})+)`)
 	counted  = lazy.New(`(?i)(?:^|[^\w/])(\d{1,4})[ -]?gpus?\b`)
 	digits   = lazy.New(`\d+`)
-	released = lazy.New(`(?i)\b(?:lib)?(nccl|rccl)(?:-cu\d+)?(?:[ -]|==?)?(?:version )?(?:from )?(?:\d[\d.]+ (?:->|→|to) )?(?:back )?(?:to )?v?(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)\b`)
+	released = lazy.New(`(?i)\b(?:lib)?(nccl|rccl)(?:-cu\d+)?(?:[ -]|==?)?(?:(?:version|runtime|library)(?: tested)?:? )?(?:from )?(?:\d[\d.]+ (?:->|→|to) )?(?:back )?(?:to )?v?(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)\b`)
 )
 
 // headingOf reads a line by which people say what the run below it is: "With
