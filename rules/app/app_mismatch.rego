@@ -333,10 +333,10 @@ signs contains {
 	named == {r | some r in numbers.range(0, started - 1)}
 }
 
-# Each node starts the same ranks.
+# Each node starts the same ranks: a log of one node whose ranks say so twice looks alike, so that the nodes count.
 signs contains {
 	"id": "started-twice",
-	"message": sprintf("Of %d ranks, %d announce themselves, each %d times, and the others do not: each node or task starts the same ones. Under Slurm, --ntasks-per-node must be the number of ranks on a node, and each needs a rank of its own (--node_rank, SLURM_PROCID)", [world, count(ms), times]),
+	"message": sprintf("Of %d ranks, %d announce themselves, each %d times, and the others do not: each of the %d nodes starts the same ones. Under Slurm, --ntasks-per-node must be the number of ranks on a node, and each needs a rank of its own (--node_rank, SLURM_PROCID)", [world, count(ms), times, times]),
 	"severity": {true: "critical", false: "medium"}[told_of],
 	"confidence": "likely",
 	"messages": ms,
@@ -344,7 +344,7 @@ signs contains {
 } if {
 	ms := logs.by_id["rank-of-world"]
 	count(ms) > 1
-	some times in {m.count | some m in ms}
+	some times in {l.nodes | some l in logs.launches}
 	every m in ms {
 		m.count == times
 		to_number(m.fields.world) == times * count(ms)

@@ -214,7 +214,10 @@ test_ranks_that_meet_at_different_places if {
 # began is a rank that says so a number of times.
 began(rank, world, times) := object.union(of_world(rank, world, "a"), {"count": times, "source": "a.log"})
 
+on_two_nodes := {"launches": [{"kind": "slurm", "nodes": 2, "source": "a.sh", "line": 1}]}
+
 test_ranks_that_start_twice if {
+	count(app_mismatch.findings) == 0 with input as log([object.union(began(r, 4, 2), {"role": "setting"}) | some r in [0, 1]]) # Of one node.
 	every row in [
 		[[began(0, 4, 2), began(1, 4, 2)], true],
 		[[began(0, 4, 1), began(1, 4, 1)], false], # A part of the log.
@@ -222,13 +225,13 @@ test_ranks_that_start_twice if {
 		[[began(0, 4, 2), began(1, 4, 1), began(2, 4, 1)], false],
 		[[began(0, 2, 2)], false], # The log of rank 0, of two runs.
 	] {
-		found := {f.id | some f in app_mismatch.findings} & {"started-twice"} with input as log(row[0])
+		found := {f.id | some f in app_mismatch.findings} & {"started-twice"} with input as object.union(log(row[0]), on_two_nodes)
 		found == {id | id := "started-twice"; row[1]}
 	}
 }
 
 test_how_grave_ranks_that_start_twice_are if {
-	twice := log([object.union(began(r, 4, 2), {"role": "setting"}) | some r in [0, 1]])
+	twice := object.union(log([object.union(began(r, 4, 2), {"role": "setting"}) | some r in [0, 1]]), on_two_nodes)
 	every row in [[{}, "medium"], [{"texts": [{"name": "a", "topics": [{"cause": "wrong-nic", "words": "two nodes"}]}]}, "critical"]] {
 		{f.severity | some f in app_mismatch.findings} == {row[1]} with input as object.union(twice, row[0])
 	}

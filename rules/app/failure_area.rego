@@ -123,7 +123,7 @@ findings contains {
 	"id": "topic",
 	"grade": "topic",
 	"subject": "job",
-	"about": {"words": [t.words | some t in topics]},
+	"about": {"words": [t.words | some i, t in topics; not t.words in {o.words | some o in array.slice(topics, 0, i)}]},
 	"severity": {true: "high", false: "low"}[logs.failed],
 	"messages": logs.complaints,
 	"evidence": [{"fact": "texts.topics", "value": t.words, "source": sprintf("%s:%d", [t.source, t.line])} | some t in topics],

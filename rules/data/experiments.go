@@ -85,7 +85,7 @@ type SwitchThing struct{ Thing, Name, Off, On string }
 func (t SwitchThing) words() []SwitchWord {
 	form := strings.NewReplacer("THING", "(?:"+t.Thing+")(?: transport| support| plugin)?", "IS", "(?:is |was |are |were |being |fully )*")
 	return []SwitchWord{
-		{Name: t.Name, Value: t.Off, Like: form.Replace(`\bTHING IS(?:disabled?|off|(?:turn|switch)ed off)\b|\b(?:no|without|disabl(?:ed?|ing)|(?:turn|switch)(?:ed|ing)? off|clear(?:ed|ing)?|deactivat(?:ed?|ing)) ?(?:the )?THING\b|\b(?:turn|switch)(?:ed|ing)? (?:the )?THING off\b|\bt(?:ake|ook|aking) (?:the )?THING out\b`)},
+		{Name: t.Name, Value: t.Off, Like: form.Replace(`\bTHING IS(?:disabled?|off|not (?:enabled|active|used|on)|(?:turn|switch)ed off)\b|\b(?:no|without|disabl(?:ed?|ing)|(?:turn|switch)(?:ed|ing)? off|clear(?:ed|ing)?|deactivat(?:ed?|ing)) ?(?:the )?THING\b|\b(?:turn|switch)(?:ed|ing)? (?:the )?THING off\b|\bt(?:ake|ook|aking) (?:the )?THING out\b`)},
 		{Name: t.Name, Value: t.On, Like: form.Replace(`\bTHING IS(?:enabled?|on|active|running|(?:turn|switch)ed on)\b|\b(?:with|enabl(?:ed?|ing)|(?:turn|switch)(?:ed|ing)? on) (?:the )?THING\b|\b(?:turn|switch)(?:ed|ing)? (?:the )?THING on\b`)},
 	}
 }

@@ -25,6 +25,9 @@
 #     choice: >-
 #       NCCL[ on {host}] uses {name} ({address}) in a job over several machines: its address is valid only inside the
 #       machine or on one link, and peers cannot reach it[. NCCL_SOCKET_IFNAME={asked} is set]
+#     lo-left: >-
+#       NCCL_SOCKET_IFNAME={value} excludes interfaces, but not lo, which NCCL leaves out by itself only if the variable is
+#       not set: NCCL then takes lo, whose address peers on other machines cannot reach. Exclude lo as well (^docker,lo)
 #     peer-address: >-
 #       A rank tried to connect to {remote}, and {words}. The peer advertised the wrong interface: its address is valid
 #       only inside the machine or on one link, and peers cannot reach it
@@ -74,6 +77,20 @@ findings contains misled("NCCL_SOCKET_IFNAME", {
 	networks.multi_node
 	connections.choice_told
 	c := connections.earliest(connections.bad_choices)
+}
+
+# NCCL leaves out lo only where the variable is not set (ncclFindInterfaces, src/misc/socket.cc): with ^docker0, an H200
+# said "Bootstrap: Using lo:127.0.0.1".
+findings contains misled("NCCL_SOCKET_IFNAME", {
+	"grade": "lo-left",
+	"about": {"value": facts.env.NCCL_SOCKET_IFNAME},
+	"severity": {1: "high", 0: "low"}[count([true | networks.multi_node])],
+	"evidence": [surroundings.variable_evidence(facts.variable.NCCL_SOCKET_IFNAME)],
+}) if {
+	not networks.single_node
+	count(connections.chosen) == 0
+	startswith(facts.env.NCCL_SOCKET_IFNAME, "^")
+	count(networks.taken("NCCL_SOCKET_IFNAME", {"lo"})) > 0
 }
 
 findings contains misled("NCCL_SOCKET_IFNAME", {

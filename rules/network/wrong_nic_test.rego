@@ -36,6 +36,19 @@ unreached(layers) := object.union(
 	{"nics": {"rdma": [{"device": sprintf("mlx5_%d", [i]), "port": 1, "link_layer": layer, "source": "a.log", "line": i} | some i, layer in layers]}},
 )
 
+test_lo_is_not_excluded if {
+	nodes := {"launches": [{"kind": "slurm", "nodes": 2}]}
+	every row in [
+		[asked("^docker0"), {"low"}],
+		[object.union(asked("^docker0"), nodes), {"high"}],
+		[object.union(asked("^docker,lo"), nodes), set()],
+		[object.union(asked("eth0"), nodes), set()],
+		[object.union(asked("^docker0"), log([using("a", "eth0:10.0.0.1<0>")])), set()], # It took another one.
+	] {
+		{f.severity | some f in wrong_nic.findings; f.grade == "lo-left"} == row[1] with input as row[0]
+	}
+}
+
 test_findings if {
 	every row in [
 		[[log([timed_out("172.17.0.1")])], {"peer-address"}],

@@ -176,6 +176,7 @@ func TestEnvironment(t *testing.T) {
 		"export PATH=/x":                                            "",
 		"NCCL_DEBUG=${NCCL_DEBUG:-INFO}":                            "NCCL_DEBUG=INFO",
 		"NCCL_DEBUG=$LEVEL":                                         "",
+		"RUN echo NCCL_SOCKET_IFNAME=^lo >> /etc/nccl.conf":         "NCCL_SOCKET_IFNAME=^lo",
 		"h:1:2 [0] NCCL INFO NCCL_DEBUG set by environment to INFO": "NCCL_DEBUG=INFO", // From the reader of NCCL's logs.
 	} {
 		got := expect.Map(texttest.Sections("x.txt", line+"\n").Env.Variables, func(v facts.Variable) string { return v.Name + "=" + v.Value })

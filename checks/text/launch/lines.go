@@ -202,6 +202,8 @@ var (
 	environmentDocker = lazy.New(`^\s*ENV\s+([A-Za-z_]\w*)\s+([^=\s].*)$`)
 	// environmentFish and others: "setenv NAME value", "set -gx NAME value".
 	environmentSet = lazy.New(`^\s*(?:setenv|set -g?x|set -Ux)\s+([A-Za-z_]\w*)\s+(\S+)\s*$`)
+	// environmentConf writes a variable to NCCL's file of settings.
+	environmentConf = lazy.New(`^\W*(?:RUN |sudo |&& )*echo\s+["']?([NR]CCL_\w+)=([^"'\s]+)["']?\s*>>?\s*\S*/\.?nccl\.conf\b`)
 	// environmentJSON is a variable in a job's description, and environmentJSONPair one that is a name and a value.
 	environmentJSON     = lazy.New(`^\s*[{,]?\s*"([A-Z][A-Z0-9_]+)"\s*:\s*"([^"\\]*)"\s*[},]*\s*$`)
 	environmentJSONPair = lazy.New(`"name"\s*:\s*"([A-Z][A-Z0-9_]+)"\s*,\s*"value"\s*:\s*"([^"\\]*)"`)
@@ -222,7 +224,7 @@ func allSettings(line string) (settings [][2]string) {
 	if len(line) > 16<<10 {
 		return nil
 	}
-	for _, form := range []*lazy.Regexp{environmentJSONPair, environmentPython, environmentDocker, environmentSet, environmentJSON} {
+	for _, form := range []*lazy.Regexp{environmentJSONPair, environmentPython, environmentDocker, environmentSet, environmentConf, environmentJSON} {
 		for _, m := range form.FindAllStringSubmatch(line, parse.MaxEntries) {
 			settings = append(settings, [2]string{m[1], strings.Trim(strings.TrimSpace(m[2]), `"'`)})
 		}

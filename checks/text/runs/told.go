@@ -69,6 +69,8 @@ var (
 	// conditional says that something happens when a variable is set, and concedes that the variable is not why.
 	conditional = lazy.New(`\b(?:[Ii]f|[Ww]hen(?:ever)?|[Oo]nce|as soon as|only with)\s+(?:[\w.']+\s+){0,5}\W*[A-Z][A-Z0-9]*_[A-Z0-9_]+`)
 	concedes    = lazy.New(`(?i)\b(?:even|still|also|regardless|no matter)\b`)
+	// scale is in the name of a variable that says which rank a process is, or how large the job is.
+	scale = lazy.New(`WORLD_SIZE|COUNT|NUM_|RANK|TASKS|NODES|PROC|GPUS|PARALLEL`)
 	// after begins a sentence whose outcome is presumed to be good where no other is said: who tells of trouble tells what helped.
 	after = lazy.New(`(?i)^\W*(?:now |but |and |so |then )?(?:after|once|since|with|when|by|as soon as|using|setting|adding|restrict\w+|disabl\w+|turn\w+|switch\w+|export\w+|forc\w+|kick\w+|limit\w+)\b|(?:->|→|⇒|=>)|\bnow\b`)
 	// tried are words of a sentence that tells of a setting which the next sentence says the outcome of, and follows begins
@@ -238,7 +240,7 @@ func (r *recorder) clauses(part string, before mark, l parse.Line) mark {
 		}
 		r.now.ended = cmp.Or(end, r.now.ended)
 		r.telling(m, cmp.Or(map[string]string{cured: good}[end], end), l)
-		if (end == failed || end == hung) && len(m.settings) == 1 && conditional.MatchString(part) && !concedes.MatchString(part) {
+		if (end == failed || end == hung) && len(m.settings) == 1 && conditional.MatchString(part) && !concedes.MatchString(part) && (m.settings[0][1] == somehow || !scale.MatchString(m.settings[0][0])) {
 			r.told[len(r.told)-1].when = true
 		}
 		if m.any() && (end == cured || end == unchanged) { // So there was a failure.
