@@ -240,7 +240,7 @@ func (r *recorder) clauses(part string, before mark, l parse.Line) mark {
 		}
 		r.now.ended = cmp.Or(end, r.now.ended)
 		r.telling(m, cmp.Or(map[string]string{cured: good}[end], end), l)
-		if (end == failed || end == hung) && len(m.settings) == 1 && conditional.MatchString(part) && !concedes.MatchString(part) && (m.settings[0][1] == somehow || !scale.MatchString(m.settings[0][0])) {
+		if (end == failed || end == hung) && len(m.settings) == 1 && conditional.MatchString(part) && !concedes.MatchString(part) && tellsOfWithout(m.settings[0]) {
 			r.told[len(r.told)-1].when = true
 		}
 		if m.any() && (end == cured || end == unchanged) { // So there was a failure.
@@ -254,6 +254,12 @@ func (r *recorder) clauses(part string, before mark, l parse.Line) mark {
 	}
 	before.text = ""
 	return before
+}
+
+// tellsOfWithout reports whether who says that something fails with a setting says that it works without: that is not so of one
+// that says which rank a process is or how large the job is, and of one that is as it is by default.
+func tellsOfWithout(v [2]string) bool {
+	return (v[1] == somehow || !scale.MatchString(v[0])) && !(v[1] == "0" && strings.HasSuffix(v[0], "_DISABLE"))
 }
 
 // rated is a bandwidth in words.
