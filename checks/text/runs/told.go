@@ -259,7 +259,7 @@ func (r *recorder) clauses(part string, before mark, l parse.Line) mark {
 // tellsOfWithout reports whether who says that something fails with a setting says that it works without: that is not so of one
 // that says which rank a process is or how large the job is, and of one that is as it is by default.
 func tellsOfWithout(v [2]string) bool {
-	return (v[1] == somehow || !scale.MatchString(v[0])) && !(v[1] == "0" && strings.HasSuffix(v[0], "_DISABLE"))
+	return (v[1] == somehow || !scale.MatchString(v[0])) && (v[1] != "0" || !strings.HasSuffix(v[0], "_DISABLE"))
 }
 
 // rated is a bandwidth in words.
