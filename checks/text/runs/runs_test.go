@@ -460,3 +460,12 @@ func TestMatrix(t *testing.T) {
 		expect.Equal(t, c.want, strings.Join(slices.Compact(got), ", "), "%s: %+v", name, f.Runs)
 	}
 }
+
+// TestPeerAccessInWords checks that peer access that is not enabled is off, and that what is not broken works.
+func TestPeerAccessInWords(t *testing.T) {
+	f := texttest.Parse("issue.md", "I copy between GPUs. As long as peer access is not enabled, the copy is correct. With peer access enabled the data are lost. When I disable it, nothing is broken.\n")
+	for _, r := range f.Runs {
+		expect.That(t, (r.Variables["NCCL_P2P_DISABLE"] == "1") == (r.Outcome == "ok"), "got %+v", r)
+	}
+	expect.Len(t, 1, f.Comparisons, "comparisons of P2P on and off")
+}
