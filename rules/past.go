@@ -28,9 +28,8 @@ func withoutPast(logs *facts.LogFacts, past map[string]string) *facts.LogFacts {
 	}
 	isPast := func(source string, line int) bool { return past[fmt.Sprintf("%s:%d", source, line)] != "" }
 	left := *logs
-	ends := func(m facts.Message) bool { row := message.StatementOf(m.ID); return row != nil && row.Done }
 	left.Messages = slices.DeleteFunc(slices.Clone(logs.Messages), func(m facts.Message) bool {
-		return isPast(m.Source, m.Line) && !ends(m) // How a past job ended is said of its other lines.
+		return isPast(m.Source, m.Line) && !message.Ends(m.ID) // How a past job ended is said of its other lines.
 	})
 	left.Deaths = slices.DeleteFunc(slices.Clone(logs.Deaths), func(d facts.Death) bool { return isPast(d.Source, d.Line) })
 	if len(left.Deaths) == 0 && !complains(&left) {

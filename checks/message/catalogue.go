@@ -235,6 +235,9 @@ func PeerGone(id string) bool { return cmp.Or(StatementOf(id), &Statement{}).Pee
 // Waits reports whether a row states that a rank waits for others.
 func Waits(id string) bool { return cmp.Or(StatementOf(id), &Statement{}).Waits }
 
+// Ends reports whether a row states that a job ended well.
+func Ends(id string) bool { return cmp.Or(StatementOf(id), &Statement{}).Done }
+
 // Passes is how many steps of work behind a row's message show that what it says has passed; 0 where it does not pass.
 func Passes(id string) int { return cmp.Or(StatementOf(id), &Statement{}).Passes }
 
